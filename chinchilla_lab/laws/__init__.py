@@ -1,0 +1,28 @@
+"""Scaling laws: equations are classes, publications are frozen constants."""
+
+from chinchilla_lab.laws.families import (
+    AdditiveLaw,
+    AllocationLaw,
+    Fitted,
+    KaplanLaw,
+    Law,
+    LossLaw,
+    RatioLaw,
+    RecountedLaw,
+    RepeatedDataLaw,
+)
+from chinchilla_lab.laws.published import *  # noqa: F403 - the constants are the list
+from chinchilla_lab.laws.published import __all__ as _published
+
+__all__ = [
+    "AdditiveLaw",
+    "AllocationLaw",
+    "Fitted",
+    "KaplanLaw",
+    "Law",
+    "LossLaw",
+    "RatioLaw",
+    "RecountedLaw",
+    "RepeatedDataLaw",
+    *_published,
+]

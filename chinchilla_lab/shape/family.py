@@ -1,0 +1,183 @@
+"""Realistic shapes for a wanted size: heads that divide, widths that tile."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from chinchilla_lab.checks import one_of, positive
+from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.units import text
+
+__all__ = ["FAMILIES", "Family", "shape_for", "shapes_near"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What the shapes of one lineage share.
+
+    Parameters
+    ----------
+    head_dim : int
+        Size of a head, [-]
+    ff_ratio : float
+        MLP width over d before rounding, [-]
+    ff_multiple : int
+        The MLP width is a multiple of this, [-]
+    kv_group : int
+        Query heads that share a key-value head in wide models, [-]
+    vocab_size : int
+        Vocabulary, [-]
+    gated : bool
+        Three MLP matrices instead of two, [-]
+    tied : bool
+        The head is the input table, [-]
+    aspect : tuple of float
+        Least and largest width over layers, [-]
+    widths : tuple of int
+        Least and largest width, [-]
+    """
+
+    head_dim: int
+    ff_ratio: float
+    ff_multiple: int
+    kv_group: int
+    vocab_size: int
+    gated: bool
+    tied: bool
+    aspect: tuple[float, float] = (64.0, 144.0)
+    widths: tuple[int, int] = (2048, 24576)
+
+
+FAMILIES: dict[str, Family] = {
+    "llama": Family(
+        head_dim=128,
+        ff_ratio=3.5,
+        ff_multiple=256,
+        kv_group=4,
+        vocab_size=32000,
+        gated=True,
+        tied=False,
+    ),
+    "llama-3": Family(
+        head_dim=128,
+        ff_ratio=3.5,
+        ff_multiple=256,
+        kv_group=4,
+        vocab_size=128256,
+        gated=True,
+        tied=False,
+    ),
+    "small": Family(
+        head_dim=64,
+        ff_ratio=8 / 3,
+        ff_multiple=64,
+        kv_group=1,
+        vocab_size=32000,
+        gated=True,
+        tied=True,
+        aspect=(32.0, 96.0),
+        widths=(256, 4096),
+    ),
+}
+"""Families of :func:`shape_for`: Llama-like with 32,000 or 128,256 rows of vocabulary,
+and small tied models."""
+
+
+@cache
+def _ladder(family: str) -> tuple[tuple[int, TransformerShape], ...]:
+    """Every shape of a family, by size."""
+    make = FAMILIES[family]
+    step = make.head_dim * make.kv_group
+    shapes = []
+    for d in range(make.widths[0], make.widths[1] + 1, step):
+        f = round(make.ff_ratio * d / make.ff_multiple) * make.ff_multiple
+        heads = d // make.head_dim
+        low, high = d / make.aspect[1], d / make.aspect[0]
+        for layers in range(max(2, round(low)), round(high) + 1):
+            shape = TransformerShape(
+                n_layers=layers,
+                d_model=d,
+                d_ff=f,
+                n_heads=heads,
+                n_kv_heads=heads // make.kv_group,
+                vocab_size=make.vocab_size,
+                gated=make.gated,
+                tied=make.tied,
+            )
+            shapes.append((shape.params().total, shape))
+    return tuple(sorted(shapes, key=lambda pair: (pair[0], pair[1].d_model)))
+
+
+def shapes_near(
+    N: float, rtol: float = 0.02, family: str = "llama"
+) -> list[tuple[int, TransformerShape]]:
+    """Return the shapes of a family whose total is close to N.
+
+    Parameters
+    ----------
+    N : float
+        Wanted total, [parameter]
+    rtol : float, optional
+        Relative distance allowed, [-]
+    family : str, optional
+        Key of :data:`FAMILIES`, [-]
+
+    Returns
+    -------
+    list of tuple
+        Pairs of total [parameter] and shape, nearest first; empty if none is close
+
+    Examples
+    --------
+    >>> near = shapes_near(9.05e9)
+    >>> all(abs(total / 9.05e9 - 1) <= 0.02 for total, _ in near) and len(near) > 2
+    True
+    """
+    one_of("family", family, FAMILIES)
+    wanted = float(positive("N", N))
+    close = [pair for pair in _ladder(family) if abs(pair[0] / wanted - 1.0) <= rtol]
+    return sorted(close, key=lambda pair: abs(pair[0] - wanted))
+
+
+def shape_for(N: float, family: str = "llama") -> TransformerShape:
+    """Return the shape of a family whose total is nearest to N.
+
+    Parameters
+    ----------
+    N : float
+        Wanted total, [parameter]
+    family : str, optional
+        Key of :data:`FAMILIES`, [-]
+
+    Returns
+    -------
+    TransformerShape
+        The nearest shape; ask its ``params()`` for the exact total, [-]
+
+    Raises
+    ------
+    ValueError
+        If N lies outside the sizes of the family.
+
+    Notes
+    -----
+    Heads divide, key-value heads divide heads, the MLP width is a multiple of 256 and
+    width over layers stays within the family's range: the shapes that real runs use.
+    The sizes form a ladder with steps of up to a few percent.
+
+    Examples
+    --------
+    >>> shape = shape_for(9.05e9)
+    >>> shape.d_model, shape.n_layers, f"{shape.params().total / 9.05e9 - 1:+.1%}"
+    (4608, 32, '+0.3%')
+    """
+    one_of("family", family, FAMILIES)
+    wanted = float(positive("N", N))
+    ladder = _ladder(family)
+    smallest, largest = ladder[0][0], ladder[-1][0]
+    if not 0.9 * smallest <= wanted <= 1.1 * largest:
+        raise ValueError(
+            f"N={text(wanted, 'parameter')} leaves the family {family!r}, "
+            f"{text(smallest, 'parameter')} to {text(largest, 'parameter')}; "
+            f"other families: {', '.join(f for f in FAMILIES if f != family)}"
+        )
+    return min(ladder, key=lambda pair: abs(pair[0] - wanted))[1]

@@ -149,9 +149,8 @@ def default_interval(C: ArrayLike, level: float = 0.9) -> Interval:
     grid = table["C_flop"]
     if c.min() < grid[0] * (1 - 1e-9) or c.max() > grid[-1] * (1 + 1e-9):
         asked = f"{text(float(c.min()), 'FLOP')} to {text(float(c.max()), 'FLOP')}"
-        raise ValueError(
-            f"C={asked} leaves the table, {text(grid[0], 'FLOP')} to {text(grid[-1], 'FLOP')}"
-        )
+        limits = f"{text(grid[0], 'FLOP')} to {text(grid[-1], 'FLOP')}"
+        raise ValueError(f"C={asked} leaves the table of resamples, {limits}")
     low, high = (
         np.exp(np.interp(np.log(c), np.log(grid), np.log(table[name])))
         for name in tails[share]

@@ -35,6 +35,7 @@ __all__ = [
     "KAPLAN_2020_RAW",
     "LLAMA_2024_PRINTED",
     "LLAMA_2024_REFIT",
+    "LOSS_LAWS",
     "MUENNIGHOFF_2023_C4",
     "MUENNIGHOFF_2023_REPEATED",
     "PEARCE_2024",
@@ -45,6 +46,7 @@ __all__ = [
     "PORIAN_2024_WARMUP",
     "PUBLISHED",
     "RATIO_20",
+    "SPREAD",
 ]
 
 _MASSIVETEXT = "MassiveText, SentencePiece 32,000"
@@ -634,3 +636,26 @@ PUBLISHED: dict[str, Law] = {law.name: law for law in _ALL}
 
 DEFAULT = BESIROGLU_2024
 """The law used when none is named; show it with the spread of the others."""
+
+LOSS_LAWS = (
+    "besiroglu-2024",
+    "besiroglu-2024-huber",
+    "hoffmann-2022",
+    "hoffmann-2022-printed",
+    "muennighoff-2023-c4",
+    "gadre-2024-rpj",
+    "kaplan-2020-joint",
+)
+"""Laws of one loss in N and D, the default first."""
+
+SPREAD = (
+    "besiroglu-2024",
+    "hoffmann-2022",
+    "hoffmann-2022-envelope",
+    "hoffmann-2022-isoflop",
+    "muennighoff-2023-c4",
+    "ratio-20",
+    "gadre-2024-rpj",
+    "kaplan-2020-cmin",
+)
+"""Laws whose spread goes with every answer of the default."""

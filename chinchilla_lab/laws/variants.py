@@ -276,9 +276,7 @@ class TuningRule:
             if exponent == 0.0:
                 continue
             if given is None:
-                raise ValueError(
-                    f"{name} is missing: this rule for {self.gives} needs it"
-                )
+                raise ValueError(f"{name} is missing: the {self.gives} depends on it")
             value = value * positive(name, given) ** exponent
         return value[()]
 

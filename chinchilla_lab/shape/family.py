@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from math import log
 
 from chinchilla_lab.checks import one_of, positive
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -34,6 +35,8 @@ class Family:
         Least and largest width over layers, [-]
     widths : tuple of int
         Least and largest width, [-]
+    usual_aspect : float
+        Width over layers that most runs choose, [-]
     """
 
     head_dim: int
@@ -45,6 +48,7 @@ class Family:
     tied: bool
     aspect: tuple[float, float] = (64.0, 144.0)
     widths: tuple[int, int] = (2048, 24576)
+    usual_aspect: float = 115.0
 
 
 FAMILIES: dict[str, Family] = {
@@ -76,6 +80,7 @@ FAMILIES: dict[str, Family] = {
         tied=True,
         aspect=(32.0, 96.0),
         widths=(256, 4096),
+        usual_aspect=64.0,
     ),
 }
 """Families of :func:`shape_for`: Llama-like with 32,000 or 128,256 rows of vocabulary,
@@ -139,7 +144,7 @@ def shapes_near(
 
 
 def shape_for(N: float, family: str = "llama") -> TransformerShape:
-    """Return the shape of a family whose total is nearest to N.
+    """Return the most usual shape of a family with a total close to N.
 
     Parameters
     ----------
@@ -151,7 +156,7 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
     Returns
     -------
     TransformerShape
-        The nearest shape; ask its ``params()`` for the exact total, [-]
+        The shape; ask its ``params()`` for the exact total, [-]
 
     Raises
     ------
@@ -161,14 +166,15 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
     Notes
     -----
     Heads divide, key-value heads divide heads, the MLP width is a multiple of 256 and
-    width over layers stays within the family's range: the shapes that real runs use.
-    The sizes form a ladder with steps of up to a few percent.
+    width over layers stays within the family's range. Among the shapes within 1 % of N
+    the one with the family's usual width over layers is taken; where there is none
+    within 1 %, the nearest.
 
     Examples
     --------
     >>> shape = shape_for(9.05e9)
     >>> shape.d_model, shape.n_layers, f"{shape.params().total / 9.05e9 - 1:+.1%}"
-    (4608, 32, '+0.3%')
+    (4096, 40, '-0.7%')
     """
     one_of("family", family, FAMILIES)
     wanted = float(positive("N", N))
@@ -180,4 +186,12 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
             f"{text(smallest, 'parameter')} to {text(largest, 'parameter')}; "
             f"other families: {', '.join(f for f in FAMILIES if f != family)}"
         )
-    return min(ladder, key=lambda pair: abs(pair[0] - wanted))[1]
+    close = [pair for pair in ladder if abs(pair[0] / wanted - 1.0) <= 0.01]
+    if not close:
+        return min(ladder, key=lambda pair: abs(pair[0] - wanted))[1]
+    usual = FAMILIES[family].usual_aspect
+
+    def oddity(shape: TransformerShape) -> float:
+        return abs(log(shape.d_model / shape.n_layers / usual))
+
+    return min(close, key=lambda pair: (oddity(pair[1]), abs(pair[0] - wanted)))[1]

@@ -1,0 +1,42 @@
+// Python in a worker: Pyodide, numpy and the library, one answer per message.
+// It holds no formula: chinchilla_lab.explorers.page.pack gives every number and text.
+
+let pack = null;
+
+async function start({ pyodide: index, library }) {
+  const step = (text) => postMessage({ kind: "progress", text });
+  step("Loading Python (1 of 3)");
+  const { loadPyodide } = await import(index + "pyodide.mjs");
+  const pyodide = await loadPyodide({ indexURL: index });
+  step("Loading numpy (2 of 3)");
+  await pyodide.loadPackage(["numpy"], { messageCallback: () => {} });
+  step("Loading the library (3 of 3)");
+  const reply = await fetch(library);
+  if (!reply.ok) throw new Error(`${library} answered ${reply.status}`);
+  pyodide.unpackArchive(await reply.arrayBuffer(), "zip", { extractDir: "/library" });
+  pyodide.runPython("import sys; sys.path.insert(0, '/library')");
+  pack = pyodide.pyimport("chinchilla_lab.explorers.page").pack;
+  postMessage({ kind: "ready" });
+}
+
+function answer({ ticket, explorer, values }) {
+  const found = pack(explorer, JSON.stringify(values));
+  const head = JSON.parse(found.get(0));
+  const array = found.get(1);
+  const view = array.getBuffer("f64");
+  const numbers = view.data.slice();
+  view.release();
+  array.destroy();
+  found.destroy();
+  postMessage({ kind: "answer", ticket, head, numbers }, [numbers.buffer]);
+}
+
+onmessage = async ({ data }) => {
+  try {
+    if (data.kind === "start") await start(data);
+    else answer(data);
+  } catch (error) {
+    const kind = data.kind === "start" ? "failed" : "wrong";
+    postMessage({ kind, ticket: data.ticket, text: String(error.message ?? error) });
+  }
+};

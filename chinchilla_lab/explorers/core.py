@@ -1,0 +1,373 @@
+"""What an explorer is: controls, numbers, drawings and a readout."""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chinchilla_lab.figures.style import Draw, Drawing, Series, draw_on_figure
+from chinchilla_lab.units import UNITS, parse, text
+
+if TYPE_CHECKING:
+    from chinchilla_lab.explorers.kernel import KernelFace
+
+__all__ = [
+    "Choice",
+    "Control",
+    "Explorer",
+    "LogSlider",
+    "Number",
+    "Panel",
+    "Reading",
+    "Slider",
+    "Toggle",
+    "Value",
+]
+
+Value = float | str | bool
+
+
+def _plain(value: float) -> str:
+    """Write a number so that it reads back exactly: 1e22, 0.4, 8192."""
+    short = f"{value:.12g}"
+    if "e" in short:
+        mantissa, exponent = short.split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return short
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A quantity that is typed: text in, checked number out.
+
+    Parameters
+    ----------
+    name : str
+        Argument of ``series`` and ``readout``, [-]
+    low : float
+        Least value, [unit]
+    high : float
+        Largest value, [unit]
+    value : float
+        Default, [unit]
+    label : str
+        What a reader calls it, [-]
+    unit : str
+        Unit of :mod:`chinchilla_lab.units`, or any other text for pure numbers, [-]
+    """
+
+    name: str
+    low: float
+    high: float
+    value: float
+    label: str
+    unit: str = ""
+
+    kind = "number"
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high:
+            raise ValueError(
+                f"{self.name}: default {self.value:g} lies outside "
+                f"{self.low:g} to {self.high:g}"
+            )
+
+    def parse(self, raw: Value) -> float:
+        """Read a typed or moved value.
+
+        Raises
+        ------
+        ValueError
+            If the text is no number or leaves the range; names both.
+        """
+        if isinstance(raw, bool):
+            raise ValueError(f"{self.label}: {raw!r} is not a number")
+        number = parse(raw, self.unit if self.unit in UNITS else "count")
+        slack = 1e-9 * max(abs(self.low), abs(self.high))
+        if not self.low - slack <= number <= self.high + slack:
+            raise ValueError(
+                f"{self.label}: {raw} lies outside {self.show(self.low)} to "
+                f"{self.show(self.high)}"
+            )
+        return number
+
+    def show(self, value: Value) -> str:
+        """Write a value the way it may be typed."""
+        number = float(value)
+        if self.unit == "FLOP":
+            return _plain(number)
+        if self.unit in UNITS and self.unit not in ("s", "USD"):
+            shown = text(number, self.unit, 4)
+            if math.isclose(parse(shown, self.unit), number, rel_tol=1e-9):
+                return shown
+        return _plain(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slider(Number):
+    """A quantity on an even scale.
+
+    Parameters
+    ----------
+    step : float
+        Distance between positions, [unit]
+    """
+
+    step: float = 1.0
+
+    kind = "linear"
+
+    @property
+    def steps(self) -> int:
+        """Positions beyond the first."""
+        return round((self.high - self.low) / self.step)
+
+    def at(self, position: int) -> float:
+        """Return the value at a position, free of the dust of addition."""
+        return float(f"{self.low + position * self.step:.10g}")
+
+    def position(self, value: float) -> int:
+        """Return the position nearest to a value."""
+        return round((value - self.low) / self.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSlider(Number):
+    """A quantity on a logarithmic scale; values carry three digits.
+
+    Parameters
+    ----------
+    steps : int
+        Positions beyond the first, [-]
+    """
+
+    steps: int = 200
+
+    kind = "log"
+
+    def at(self, position: int) -> float:
+        """Return the value at a position, rounded to three significant digits."""
+        share = position / self.steps
+        return float(f"{self.low * (self.high / self.low) ** share:.2e}")
+
+    def position(self, value: float) -> int:
+        """Return the position nearest to a value."""
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return round(share * self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of a few words.
+
+    Parameters
+    ----------
+    name : str
+        Argument of ``series`` and ``readout``, [-]
+    options : mapping
+        Label by key; the key is what ``series`` gets, [-]
+    value : str
+        Default key, [-]
+    label : str
+        What a reader calls it, [-]
+    """
+
+    name: str
+    options: Mapping[str, str]
+    value: str
+    label: str
+
+    kind = "choice"
+
+    def __post_init__(self) -> None:
+        if self.value not in self.options:
+            raise ValueError(f"{self.name}: default {self.value!r} is not an option")
+
+    def parse(self, raw: Value) -> str:
+        """Return a known key or say which there are."""
+        if raw not in self.options:
+            raise ValueError(
+                f"{self.label}: {raw!r} is not one of {', '.join(self.options)}"
+            )
+        return str(raw)
+
+    def show(self, value: Value) -> str:
+        """Return the key."""
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toggle:
+    """Yes or no.
+
+    Parameters
+    ----------
+    name : str
+        Argument of ``series`` and ``readout``, [-]
+    value : bool
+        Default, [-]
+    label : str
+        What a reader calls it, [-]
+    """
+
+    name: str
+    value: bool
+    label: str
+
+    kind = "toggle"
+
+    def parse(self, raw: Value) -> bool:
+        """Return a truth value."""
+        if not isinstance(raw, bool):
+            raise ValueError(f"{self.label}: {raw!r} is not true or false")
+        return raw
+
+    def show(self, value: Value) -> str:
+        """Return ``on`` or ``off``."""
+        return "on" if value else "off"
+
+
+Control = Number | Choice | Toggle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One line of a readout: the text is what both faces show.
+
+    Parameters
+    ----------
+    label : str
+        What it is, [-]
+    text : str
+        The value with its unit, formatted, [-]
+    value : float, optional
+        The number behind the text, [any]
+    """
+
+    label: str
+    text: str
+    value: float = math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One drawing of an explorer, on axes of its own.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(ax, series)``: fixed axes, artists tagged with the name of their series
+        as ``gid``; lines, markers and filled polygons may be live, [-]
+    title : str
+        Caption, one line, [-]
+    alt : str
+        What a reader who cannot see it should know, [-]
+    width : float
+        Width of the drawing, [inch]
+    height : float
+        Height of the drawing, [inch]
+    """
+
+    draw: Draw
+    title: str
+    alt: str
+    width: float = 4.4
+    height: float = 3.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explorer:
+    """A figure with controls.
+
+    Parameters
+    ----------
+    name : str
+        Name of its module, and of its figure in the page, [-]
+    title : str
+        Heading, [-]
+    controls : tuple of Control
+        What can be moved, [-]
+    series : callable
+        ``series(**values)`` to x and y arrays by name; numpy only, [-]
+    panels : tuple of Panel
+        Drawings of the series, [-]
+    readout : callable
+        ``readout(**values)`` to a tuple of :class:`Reading`, [-]
+    """
+
+    name: str
+    title: str
+    controls: tuple[Control, ...]
+    series: Callable[..., Series]
+    panels: tuple[Panel, ...]
+    readout: Callable[..., tuple[Reading, ...]]
+
+    def __post_init__(self) -> None:
+        names = [control.name for control in self.controls]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.name}: two controls share a name: {names}")
+        for panel in self.panels:
+            if len(panel.alt) < 20:
+                raise ValueError(f"{self.name}: {panel.title!r} needs a real alt text")
+
+    def values(self, **changes: Value) -> dict[str, Value]:
+        """Return the value of every control, defaults where none is given.
+
+        Raises
+        ------
+        ValueError
+            If a name is no control of this explorer or a value leaves its range.
+        """
+        known = {control.name: control for control in self.controls}
+        unknown = set(changes) - set(known)
+        if unknown:
+            raise ValueError(
+                f"{self.name} has no control {sorted(unknown)}; it has {list(known)}"
+            )
+        return {
+            name: control.parse(changes[name]) if name in changes else control.value
+            for name, control in known.items()
+        }
+
+    def plot(self, panel: int = 0, **changes: Value) -> Drawing:
+        """Draw one panel at given values, as a static figure.
+
+        Parameters
+        ----------
+        panel : int, optional
+            Which panel, [-]
+        **changes : float or str or bool
+            Values that differ from the defaults, [any]
+
+        Returns
+        -------
+        Drawing
+            The figure, [-]
+        """
+        series = self.series(**self.values(**changes))
+        return draw_on_figure(self.panels[panel].draw, series)
+
+    def html(self) -> str:
+        """Return the page face: complete before any script runs."""
+        from chinchilla_lab.explorers.page import html
+
+        return html(self)
+
+    def widget(self) -> "KernelFace":
+        """Return the kernel face, made of ipywidgets."""
+        from chinchilla_lab.explorers.kernel import KernelFace
+
+        return KernelFace(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = {}
+        # The book builder sets this: its pages need no widget state.
+        if os.environ.get("CHINCHILLA_LAB_FACE") != "page":
+            bundle |= dict(self.widget().view())
+        readings = self.readout(**self.values())
+        bundle["text/html"] = self.html()
+        bundle["text/plain"] = f"{self.title}: " + "; ".join(
+            f"{reading.label} {reading.text}" for reading in readings
+        )
+        return bundle

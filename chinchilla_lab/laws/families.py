@@ -334,7 +334,7 @@ class KaplanLaw(LossLaw):
 
     def _loss(self, N: Array, D: Array) -> Array:
         inner = (self.N_c / N) ** (self.alpha_N / self.alpha_D) + self.D_c / D
-        return inner**self.alpha_D  # type: ignore[no-any-return]
+        return inner**self.alpha_D
 
     @property
     def overfitting_exponent(self) -> float:

@@ -360,7 +360,7 @@ LUDZIEJEWSKI_2025 = ExpertLaw(
     source=Source(
         cite="ludziejewski2025joint",
         where="Table 3",
-        note="a copy in circulation has four flipped signs: its loss rises with experts",
+        note="a copy in circulation flips four signs: its loss rises with experts",
     ),
 )
 

@@ -1,0 +1,32 @@
+"""Build the site strictly: ``make book``. Warnings are errors, a broken cell is shown."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = [
+    sys.executable,
+    "-m",
+    "jupyter_book",
+    "build",
+    ".",
+    "-W",
+    "-n",
+    "--keep-going",
+    "--all",
+]
+REPORTS = Path("_build/html/reports")
+
+
+def main():
+    """Run Jupyter Book; after a failure print what the broken chapters said."""
+    code = subprocess.run(COMMAND, check=False).returncode
+    for report in sorted(REPORTS.rglob("*.err.log")):
+        chapter = report.relative_to(REPORTS).as_posix().removesuffix(".err.log")
+        print(f"\n--- a cell of {chapter}.md failed ---", file=sys.stderr)
+        print(report.read_text(encoding="utf-8"), file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

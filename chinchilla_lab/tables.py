@@ -7,7 +7,10 @@ __all__ = ["html_table"]
 
 
 def html_table(
-    header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+    kind: str = "",
 ) -> str:
     """Write a table that notebooks and the book show the same way.
 
@@ -19,6 +22,8 @@ def html_table(
         Cells, already formatted; the first of each row is its head, [-]
     caption : str, optional
         Line above the table, [-]
+    kind : str, optional
+        One more class for the style sheet, [-]
 
     Returns
     -------
@@ -30,7 +35,7 @@ def html_table(
     >>> html_table(["law", "N [parameter]"], [["ratio-20", "9.13B"]])[:24]
     '<table class="cl-table">'
     """
-    lines = ['<table class="cl-table">']
+    lines = [f'<table class="{" ".join(["cl-table", kind]).strip()}">']
     if caption:
         lines.append(f"<caption>{escape(caption)}</caption>")
     heads = "".join(f'<th scope="col">{escape(str(h))}</th>' for h in header)

@@ -1,13 +1,11 @@
-"""Build the site strictly: ``make book``. Warnings are errors, a broken cell is shown."""
+"""Build the site strictly: warnings are errors, and a broken cell is shown."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 COMMAND = [
-    sys.executable,
-    "-m",
-    "jupyter_book",
+    str(Path(sys.executable).with_name("jupyter-book")),
     "build",
     ".",
     "-W",
@@ -21,6 +19,8 @@ REPORTS = Path("_build/html/reports")
 def main():
     """Run Jupyter Book; after a failure print what the broken chapters said."""
     code = subprocess.run(COMMAND, check=False).returncode
+    if code == 0:
+        return 0
     for report in sorted(REPORTS.rglob("*.err.log")):
         chapter = report.relative_to(REPORTS).as_posix().removesuffix(".err.log")
         print(f"\n--- a cell of {chapter}.md failed ---", file=sys.stderr)

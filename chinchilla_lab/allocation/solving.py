@@ -66,7 +66,7 @@ def slopes(law: LossLaw, N: Array, D: Array) -> tuple[Array, Array]:
 def bisect(f: Callable[[Array], Array], low: Array, high: Array, what: str) -> Array:
     """Find the root of a rising function in each cell of a bracket, to the last digits.
 
-    Bisection: it needs no derivative, cannot leave the bracket, and 60 halvings of
+    Bisection: it needs no derivative, cannot leave the bracket, and 70 halvings of
     logarithms reach the spacing of floats.
     """
     low, high = (np.array(x) for x in np.broadcast_arrays(low, high))
@@ -94,5 +94,6 @@ def optimum(law: LossLaw, C: Array) -> tuple[Array, Array]:
             return by_data - by_size
 
         what = f"the optimum of {law.label}"
-        N = np.exp(bisect(surplus, np.zeros_like(log_nd), log_nd, what))
+        # far beyond any model and any data, so that only a law without optimum fails
+        N = np.exp(bisect(surplus, 0.0 * log_nd - 100.0, log_nd + 100.0, what))
     return N, nd / N

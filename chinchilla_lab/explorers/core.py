@@ -2,10 +2,12 @@
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from chinchilla_lab.checks import ExtrapolationWarning
 from chinchilla_lab.figures.style import Draw, Drawing, Series, draw_on_figure
 from chinchilla_lab.units import UNITS, parse, text
 
@@ -35,6 +37,13 @@ def _plain(value: float) -> str:
         mantissa, exponent = short.split("e")
         return f"{mantissa}e{int(exponent)}"
     return short
+
+
+def _check_name(name: str, label: str) -> None:
+    if not name.isidentifier():
+        raise ValueError(f"{name!r} cannot be an argument; name it like a variable")
+    if not label:
+        raise ValueError(f"{name}: a control needs a label that a reader understands")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +76,11 @@ class Number:
     kind = "number"
 
     def __post_init__(self) -> None:
+        _check_name(self.name, self.label)
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ValueError(
+                f"{self.name}: low={self.low:g} must lie below high={self.high:g}"
+            )
         if not self.low <= self.value <= self.high:
             raise ValueError(
                 f"{self.name}: default {self.value:g} lies outside "
@@ -118,6 +132,19 @@ class Slider(Number):
 
     kind = "linear"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.step > 0.0 or self.steps < 1:
+            raise ValueError(
+                f"{self.name}: step={self.step:g} makes no second position between "
+                f"{self.low:g} and {self.high:g}"
+            )
+        if not math.isclose(self.at(self.steps), self.high, rel_tol=1e-9):
+            raise ValueError(
+                f"{self.name}: steps of {self.step:g} from {self.low:g} miss "
+                f"high={self.high:g}; the last is {self.at(self.steps):g}"
+            )
+
     @property
     def steps(self) -> int:
         """Positions beyond the first."""
@@ -146,10 +173,21 @@ class LogSlider(Number):
 
     kind = "log"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low > 0.0:
+            raise ValueError(
+                f"{self.name}: low={self.low:g} has no logarithm; use a Slider"
+            )
+        if self.steps < 1:
+            raise ValueError(f"{self.name}: steps={self.steps} must be at least 1")
+
     def at(self, position: int) -> float:
         """Return the value at a position, rounded to three significant digits."""
         share = position / self.steps
-        return float(f"{self.low * (self.high / self.low) ** share:.2e}")
+        value = float(f"{self.low * (self.high / self.low) ** share:.2e}")
+        # three digits may leave a range whose ends have more
+        return min(max(value, self.low), self.high)
 
     def position(self, value: float) -> int:
         """Return the position nearest to a value."""
@@ -181,6 +219,7 @@ class Choice:
     kind = "choice"
 
     def __post_init__(self) -> None:
+        _check_name(self.name, self.label)
         if self.value not in self.options:
             raise ValueError(f"{self.name}: default {self.value!r} is not an option")
 
@@ -216,6 +255,9 @@ class Toggle:
     label: str
 
     kind = "toggle"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.label)
 
     def parse(self, raw: Value) -> bool:
         """Return a truth value."""
@@ -272,8 +314,17 @@ class Panel:
     draw: Draw
     title: str
     alt: str
-    width: float = 4.4
-    height: float = 3.2
+    width: float = 3.7
+    height: float = 2.9
+
+    def __post_init__(self) -> None:
+        if not callable(self.draw):
+            raise ValueError(f"{self.title}: draw={self.draw!r} cannot be called")
+        if len(self.alt) < 20:
+            raise ValueError(
+                f"{self.title}: alt={self.alt!r} does not tell what is seen; "
+                "write a sentence"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,9 +358,13 @@ class Explorer:
         names = [control.name for control in self.controls]
         if len(set(names)) < len(names):
             raise ValueError(f"{self.name}: two controls share a name: {names}")
-        for panel in self.panels:
-            if len(panel.alt) < 20:
-                raise ValueError(f"{self.name}: {panel.title!r} needs a real alt text")
+        if not self.name.isidentifier():
+            raise ValueError(f"{self.name!r} cannot be the name of a module")
+        if not self.controls or not self.panels:
+            raise ValueError(f"{self.name}: needs a control and a panel at least")
+        for part in (self.series, self.readout):
+            if not callable(part):
+                raise ValueError(f"{self.name}: {part!r} cannot be called")
 
     def values(self, **changes: Value) -> dict[str, Value]:
         """Return the value of every control, defaults where none is given.
@@ -330,6 +385,18 @@ class Explorer:
             for name, control in known.items()
         }
 
+    def compute(
+        self, values: Mapping[str, Value]
+    ) -> tuple[Series, tuple[Reading, ...]]:
+        """Return series and readings at values that were checked.
+
+        Both faces and the tests come through here. Extrapolations are not warned of:
+        a slider leaves a fitted range all the time, and the readout says so in words.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            return self.series(**values), self.readout(**values)
+
     def plot(self, panel: int = 0, **changes: Value) -> Drawing:
         """Draw one panel at given values, as a static figure.
 
@@ -345,7 +412,7 @@ class Explorer:
         Drawing
             The figure, [-]
         """
-        series = self.series(**self.values(**changes))
+        series, _ = self.compute(self.values(**changes))
         return draw_on_figure(self.panels[panel].draw, series)
 
     def html(self) -> str:
@@ -365,7 +432,7 @@ class Explorer:
         # The book builder sets this: its pages need no widget state.
         if os.environ.get("CHINCHILLA_LAB_FACE") != "page":
             bundle |= dict(self.widget().view())
-        readings = self.readout(**self.values())
+        _, readings = self.compute(self.values())
         bundle["text/html"] = self.html()
         bundle["text/plain"] = f"{self.title}: " + "; ".join(
             f"{reading.label} {reading.text}" for reading in readings

@@ -261,7 +261,7 @@ def _flop(word: str) -> tuple[str, float] | None:
 
 def _bytes(word: str) -> tuple[str, float] | None:
     match = re.fullmatch(
-        r"([kKMGTPE]i?)?\s*(bytes?|B|bits?|b)(/s|ps|/sec)?",
+        r"([kKMGTPEZ]i?)?\s*(bytes?|B|bits?|b)(/s|ps|/sec)?",
         word.replace("Bytes", "bytes"),
     )
     if not match:

@@ -26,7 +26,7 @@ LOCK = "pyodide-lock.json"
 PACKAGES = ("numpy",)
 # SHA-256 of the core files and the lock file in npm's pyodide 0.27.7
 CORE_SHA256 = {
-    "pyodide.mjs": "04c052c815abb0bf2981fa38c2dfa58e3120ee5288c956df2b2a15e301782c5f",  # noqa: E501
+    "pyodide.mjs": "04c052c815abb0bf2981fa38c2dfa58e3120ee5288c956df2b2a15e301782c5f",
     "pyodide.asm.js": "6b4c90de5b7172873f04f21884d0e9d2274e305fe32116558fe3e4fbe3618d51",  # noqa: E501
     "pyodide.asm.wasm": "a50dd1843f805a0b7c45b61037ee0d7b26dfe85efe0e18ef95a34ad24e401f5f",  # noqa: E501
     "python_stdlib.zip": "16611534726e5d8ac2bd8f926410b2dcb8d6f49aa24913463533b457a2115c16",  # noqa: E501
@@ -55,7 +55,9 @@ def check(name, data, expected):
     """Return the data if its SHA-256 is the expected one."""
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
-        raise MismatchError(f"{name}: SHA-256 {found}, the official file has {expected}")
+        raise MismatchError(
+            f"{name}: SHA-256 {found}, the official file has {expected}"
+        )
     return data
 
 

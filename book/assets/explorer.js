@@ -1,26 +1,27 @@
-// Makes the explorers of a page live. The page is complete without this script: it
-// starts Python at the first touch of a control, then rewrites paths and texts.
+// Makes the explorers of a page live. The page is complete without this script: at the
+// first touch of a control it starts Python in a worker, one for the whole page, and
+// from then on rewrites paths and texts with what Python answers. No formula is here.
 
 const here = import.meta.url;
-const IDLE = "Values at the defaults. Moving a control starts Python in your browser.";
+const IDLE = "At the defaults. Moving a control starts Python in your browser.";
 const LIVE = "Live: computed by Python in this page.";
 const FAR = 9999;
 
-let python = null; // a promise of { ask }, shared by the whole page
+let python = null; // a promise of ask(explorer, values)
 
 function startPython(progress) {
   python ??= new Promise((resolve, reject) => {
     if (location.protocol === "file:") {
-      reject(new Error("pages opened as files cannot start Python; run `make serve`"));
-      return;
+      throw new Error("a page opened as a file cannot start Python; run make serve");
     }
     const waiting = new Map();
     let tickets = 0;
     const worker = new Worker(new URL("explorer_worker.js", here), { type: "module" });
     const fail = (text) => {
       worker.terminate();
-      python = null; // so that Retry starts afresh
+      python = null; // so that the next try starts afresh
       reject(new Error(text));
+      for (const { wrong } of waiting.values()) wrong(new Error(text));
     };
     const ask = (explorer, values) =>
       new Promise((done, wrong) => {
@@ -34,7 +35,7 @@ function startPython(progress) {
     };
     worker.onmessage = ({ data }) => {
       if (data.kind === "progress") progress(data.text);
-      else if (data.kind === "ready") resolve({ ask });
+      else if (data.kind === "ready") resolve(ask);
       else if (data.kind === "failed") fail(data.text);
       else {
         const { done, wrong } = waiting.get(data.ticket);
@@ -43,8 +44,12 @@ function startPython(progress) {
         else wrong(new Error(data.text));
       }
     };
-    fetch(new URL("live.json", here))
-      .then((reply) => reply.json())
+    // asked for anew each time: it names the version of the library
+    fetch(new URL("live.json", here), { cache: "no-cache" })
+      .then((reply) => {
+        if (!reply.ok) throw new Error(`live.json: ${reply.status}`);
+        return reply.json();
+      })
       .then(({ pyodide, library }) =>
         worker.postMessage({
           kind: "start",
@@ -103,14 +108,34 @@ function placeMarkers(holder, places) {
   });
 }
 
-function drawSeries(groups, name, xs, ys) {
-  for (const group of groups.get(name) ?? []) {
+function drawSeries(groups, xs, ys) {
+  for (const group of groups) {
     const places = points(group.closest("svg"), xs, ys);
     for (const part of group.querySelectorAll("[data-live]")) {
       if (part.dataset.live === "markers") placeMarkers(part, places);
       else part.setAttribute("d", pathData(places, part.dataset.live === "fill"));
     }
   }
+}
+
+// --- a slider's positions: the same values as Slider and LogSlider in core.py
+
+function valueAt({ kind, low, high, step, steps }, position) {
+  if (kind === "linear") return Number((low + position * step).toPrecision(10));
+  const value = Number((low * (high / low) ** (position / steps)).toPrecision(3));
+  return Math.min(Math.max(value, low), high);
+}
+
+function positionOf({ kind, low, high, step, steps }, value) {
+  if (kind === "linear") return Math.round((value - low) / step);
+  return Math.round((Math.log(value / low) / Math.log(high / low)) * steps);
+}
+
+// What the box shows until Python has answered: 1e22, 0.4, 8192.
+function plain(value) {
+  const size = Math.abs(value);
+  const short = size >= 1e12 || (size > 0 && size < 1e-4);
+  return short ? value.toExponential().replace("e+", "e") : String(value);
 }
 
 // --- one explorer
@@ -122,8 +147,9 @@ class Live {
     this.status = root.querySelector(".cl-status");
     this.readout = root.querySelector(".cl-readout");
     this.button = root.querySelector(".cl-reset");
-    this.controls = new Map();
+    this.fields = root.querySelector(".cl-controls");
     this.groups = new Map();
+    this.controls = new Map();
     this.answered = 0;
     this.busy = false;
     this.stale = false;
@@ -132,22 +158,23 @@ class Live {
       this.groups.set(name, [...(this.groups.get(name) ?? []), group]);
     }
     for (const box of root.querySelectorAll(".cl-control")) this.adopt(box);
-    this.button.addEventListener("click", () => this.reset());
+    this.button.addEventListener("click", () => this.press());
+    this.restore(); // a reloaded page may hold the positions of the last visit
+    this.fields.disabled = false;
+    this.say(IDLE, "idle");
   }
 
   adopt(box) {
-    const { control: name, kind } = box.dataset;
-    const initial = JSON.parse(box.dataset.value);
     const find = (selector) => box.querySelector(selector);
+    const numbers = ["low", "high", "step", "steps"].map((k) => [k, Number(box.dataset[k])]);
+    const initial = JSON.parse(box.dataset.value);
     const control = {
-      name,
-      kind,
+      name: box.dataset.control,
+      kind: box.dataset.kind,
+      ...Object.fromEntries(numbers),
       initial,
-      raw: initial,
-      low: Number(box.dataset.low),
-      high: Number(box.dataset.high),
-      step: Number(box.dataset.step),
-      steps: Number(box.dataset.steps),
+      good: initial, // the last value that Python took
+      raw: initial, // what is asked next: a value, or typed text
       unit: find(".cl-unit")?.textContent ?? "",
       range: find("input[type=range]"),
       typed: find("input[type=text]"),
@@ -155,17 +182,18 @@ class Live {
       check: find("input[type=checkbox]"),
       error: find(".cl-error"),
     };
-    this.controls.set(name, control);
+    this.controls.set(control.name, control);
     const move = (raw) => {
       control.raw = raw;
-      box.dataset.value = JSON.stringify(raw);
+      this.complain(control, "");
       this.move();
     };
-    box.addEventListener("pointerdown", () => this.wake(), { once: true });
+    for (const touch of ["pointerdown", "keydown"]) {
+      box.addEventListener(touch, () => this.wake(), { once: true });
+    }
     control.range?.addEventListener("input", () => {
-      const value = this.valueAt(control, Number(control.range.value));
-      control.typed.value = String(value).replace("e+", "e");
-      control.range.setAttribute("aria-valuetext", `${control.typed.value} ${control.unit}`);
+      const value = valueAt(control, Number(control.range.value));
+      this.write(control, plain(value));
       move(value);
     });
     control.typed?.addEventListener("change", () => move(control.typed.value));
@@ -173,46 +201,51 @@ class Live {
     control.check?.addEventListener("change", () => move(control.check.checked));
   }
 
-  valueAt({ kind, low, high, step, steps }, position) {
-    if (kind === "log") {
-      return Number((low * (high / low) ** (position / steps)).toPrecision(3));
-    }
-    return Number((low + position * step).toPrecision(10));
-  }
-
-  positionOf({ kind, low, high, step, steps }, value) {
-    if (kind === "log") {
-      return Math.round((Math.log(value / low) / Math.log(high / low)) * steps);
-    }
-    return Math.round((value - low) / step);
-  }
-
   say(text, state) {
-    this.status.textContent = text;
+    if (this.status.textContent !== text) this.status.textContent = text;
     this.root.dataset.state = state;
   }
 
+  write(control, text) {
+    control.typed.value = text;
+    control.range?.setAttribute("aria-valuetext", `${text} ${control.unit}`.trim());
+  }
+
+  complain(control, message) {
+    if (!control.error) return;
+    control.error.textContent = message;
+    control.error.hidden = message === "";
+    control.typed.setAttribute("aria-invalid", String(message !== ""));
+  }
+
   async wake() {
-    if (this.root.dataset.state !== "live") this.say("Loading Python", "loading");
+    if (this.root.dataset.state === "idle") this.say("Loading Python", "loading");
     try {
-      const found = await startPython((text) => {
+      const ask = await startPython((text) => {
         for (const live of all) {
           if (live.root.dataset.state === "loading") live.say(text, "loading");
         }
       });
-      if (this.root.dataset.state !== "live") this.say(LIVE, "live");
-      return found;
+      if (this.root.dataset.state === "loading") this.say(LIVE, "live");
+      return ask;
     } catch (error) {
-      this.say(
-        `Not live: Python could not be loaded (${error.message}). ` +
-          "The figure and the values show the defaults.",
-        "failed",
-      );
-      this.restore();
-      this.button.textContent = "Try again";
-      this.button.hidden = false;
+      this.fail(error.message);
       return null;
     }
+  }
+
+  fail(reason) {
+    const held = this.fields.contains(document.activeElement);
+    this.say(
+      `Not live: Python could not be loaded (${reason}). ` +
+        "The controls are off; figure and values stay as they are.",
+      "failed",
+    );
+    this.restore(true);
+    this.fields.disabled = true;
+    this.button.textContent = "Try again";
+    this.button.hidden = false;
+    if (held) this.button.focus();
   }
 
   // The newest values win: while Python works, moves only mark the state as stale.
@@ -220,88 +253,96 @@ class Live {
     this.stale = true;
     if (this.busy) return;
     this.busy = true;
-    const kernel = await this.wake();
-    while (kernel && this.stale) {
+    const ask = await this.wake();
+    while (ask && this.stale) {
       this.stale = false;
       const values = Object.fromEntries(
         [...this.controls.values()].map(({ name, raw }) => [name, raw]),
       );
       try {
-        this.show(await kernel.ask(this.name, values));
+        this.show(await ask(this.name, values));
+        this.say(LIVE, "live");
       } catch (error) {
         this.say(`This move failed: ${error.message}`, "wrong");
       }
     }
     this.busy = false;
-  }
-
-  show({ head, numbers }) {
-    for (const control of this.controls.values()) {
-      const message = head.errors[control.name] ?? "";
-      if (control.error) {
-        control.error.textContent = message;
-        control.error.hidden = message === "";
-        control.typed.setAttribute("aria-invalid", String(message !== ""));
-      }
-    }
-    if (Object.keys(head.errors).length === 0) {
-      let at = 0;
-      const take = (length) => numbers.subarray(at, (at += length));
-      for (const [name, length] of head.series) {
-        drawSeries(this.groups, name, take(length), take(length));
-      }
-      this.read(head.readings);
-      this.settle(head);
-    }
+    this.stale = false;
+    if (!ask) return;
     this.button.textContent = "Reset";
     this.button.hidden = false;
-    this.answered += 1;
+    this.answered += 1; // answers that the page came to rest with
     this.root.dataset.answered = this.answered;
   }
 
+  show({ head, numbers }) {
+    const { "": together, ...errors } = head.errors;
+    if (together) throw new Error(together);
+    for (const [name, message] of Object.entries(errors)) {
+      const control = this.controls.get(name);
+      control.raw = control.good;
+      this.complain(control, message);
+      this.stale = true; // the other controls may have moved: ask with good values
+    }
+    if (this.stale && Object.keys(errors).length) return;
+    let at = 0;
+    const take = (length) => numbers.subarray(at, (at += length));
+    for (const [name, length] of head.series) {
+      drawSeries(this.groups.get(name) ?? [], take(length), take(length));
+    }
+    this.read(head.readings);
+    this.settle(head);
+  }
+
+  // Rows that keep their label keep their element: little to announce, little to lay out.
   read(readings) {
-    const rows = readings.map(([label, text]) => {
-      const row = document.createElement("div");
-      const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
-      dt.textContent = label;
-      dd.textContent = text;
-      row.append(dt, dd);
-      return row;
+    const rows = [...this.readout.children];
+    readings.forEach(([label, text], i) => {
+      const row = rows[i] ?? this.readout.appendChild(this.readout.firstElementChild.cloneNode(true));
+      const [dt, dd] = row.children;
+      if (dt.textContent !== label) dt.textContent = label;
+      if (dd.textContent !== text) dd.textContent = text;
     });
-    this.readout.replaceChildren(...rows);
+    for (const row of rows.slice(readings.length)) row.remove();
   }
 
-  // Show what Python understood, unless the reader is still typing or has moved on.
+  // Show what Python understood, unless the reader has moved on.
   settle({ values, shown }) {
-    if (this.stale) return;
     for (const control of this.controls.values()) {
-      if (!control.typed) continue;
-      const value = values[control.name];
-      if (typeof control.raw === "string") {
-        control.raw = value;
-        control.range && (control.range.value = this.positionOf(control, value));
-      }
-      if (document.activeElement !== control.typed) {
-        control.typed.value = shown[control.name];
-      }
-      control.range?.setAttribute("aria-valuetext", `${shown[control.name]} ${control.unit}`);
+      const { name, typed, range } = control;
+      control.good = values[name];
+      if (this.stale) continue;
+      if (!typed) continue;
+      const entered = typeof control.raw === "string";
+      if (entered && range) range.value = positionOf(control, values[name]);
+      control.raw = values[name];
+      const typing = document.activeElement === typed && !entered;
+      if (control.error.hidden && !typing) this.write(control, shown[name]);
     }
   }
 
-  restore() {
+  // Put the controls to their defaults or, with `good`, to the last values that count.
+  restore(good = false) {
     for (const control of this.controls.values()) {
-      control.raw = control.initial;
-      if (control.range) control.range.value = this.positionOf(control, control.initial);
-      if (control.typed) control.typed.value = control.typed.defaultValue;
-      if (control.select) control.select.value = control.initial;
-      if (control.check) control.check.checked = control.initial;
+      const { range, typed, select, check } = control;
+      const value = good ? control.good : control.initial;
+      control.raw = value;
+      if (range) range.value = positionOf(control, value);
+      if (typed) this.write(control, value === control.initial ? typed.defaultValue : plain(value));
+      if (select) select.value = value;
+      if (check) check.checked = value;
+      this.complain(control, "");
     }
   }
 
-  reset() {
-    const failed = this.root.dataset.state === "failed";
-    this.restore();
-    if (failed) this.say(IDLE, "idle");
+  press() {
+    if (this.root.dataset.state === "failed") {
+      this.fields.disabled = false;
+      this.button.hidden = true;
+      this.say(IDLE, "idle");
+    } else {
+      this.restore();
+    }
     this.move();
   }
 }

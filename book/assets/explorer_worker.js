@@ -5,13 +5,15 @@ let pack = null;
 
 async function start({ pyodide: index, library }) {
   const step = (text) => postMessage({ kind: "progress", text });
-  step("Loading Python (1 of 3)");
+  step("Loading Python (1 of 3), about 9 MB on the first visit");
+  const archive = fetch(library); // comes in while Python starts
+  archive.catch(() => {}); // awaited below; a failure before that is not "unhandled"
   const { loadPyodide } = await import(index + "pyodide.mjs");
   const pyodide = await loadPyodide({ indexURL: index });
   step("Loading numpy (2 of 3)");
   await pyodide.loadPackage(["numpy"], { messageCallback: () => {} });
   step("Loading the library (3 of 3)");
-  const reply = await fetch(library);
+  const reply = await archive;
   if (!reply.ok) throw new Error(`${library} answered ${reply.status}`);
   pyodide.unpackArchive(await reply.arrayBuffer(), "zip", { extractDir: "/library" });
   pyodide.runPython("import sys; sys.path.insert(0, '/library')");
@@ -21,13 +23,13 @@ async function start({ pyodide: index, library }) {
 
 function answer({ ticket, explorer, values }) {
   const found = pack(explorer, JSON.stringify(values));
-  const head = JSON.parse(found.get(0));
-  const array = found.get(1);
+  const [json, array] = [found.get(0), found.get(1)];
   const view = array.getBuffer("f64");
   const numbers = view.data.slice();
   view.release();
   array.destroy();
   found.destroy();
+  const head = JSON.parse(json);
   postMessage({ kind: "answer", ticket, head, numbers }, [numbers.buffer]);
 }
 
@@ -37,6 +39,8 @@ onmessage = async ({ data }) => {
     else answer(data);
   } catch (error) {
     const kind = data.kind === "start" ? "failed" : "wrong";
-    postMessage({ kind, ticket: data.ticket, text: String(error.message ?? error) });
+    // of a Python traceback the last line says what happened
+    const text = String(error.message ?? error).trim().split("\n").pop();
+    postMessage({ kind, ticket: data.ticket, text });
   }
 };

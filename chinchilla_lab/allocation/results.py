@@ -54,7 +54,7 @@ class Allocation:
         return [
             [
                 self.law.label,
-                text(c, "FLOP"),
+                text(c, "FLOP").removesuffix(" FLOP"),
                 text(n, "parameter"),
                 text(d, "token"),
                 text(d / n, ""),
@@ -71,7 +71,7 @@ class Allocation:
 
 _HEADER = (
     "law",
-    "C",
+    "C [FLOP]",
     "N [parameter]",
     "D [token]",
     "D/N [token/parameter]",

@@ -103,8 +103,8 @@ EXPLORER = Explorer(
             steps=60,
         ),
         LogSlider(
-            name="seq_len", low=512, high=131072, value=8192, label="sequence length T",
-            unit="token", steps=64,
+            name="seq_len", low=512, high=131072, value=8192, steps=64,
+            label="sequence length T [token]",
         ),
         Toggle(name="tied", value=False, label="tied head"),
         Toggle(name="gated", value=True, label="gated MLP"),

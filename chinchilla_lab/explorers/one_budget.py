@@ -3,7 +3,7 @@
 from chinchilla_lab.allocation import compute_optimal, default_interval
 from chinchilla_lab.explorers.common import budget, fit_note, law_choice, quantity
 from chinchilla_lab.explorers.core import Explorer, Panel, Reading, Toggle
-from chinchilla_lab.figures.budget import draw_budget, series_budget
+from chinchilla_lab.figures.budget import draw_budget, draw_rows, series_budget
 from chinchilla_lab.laws import PUBLISHED, SPREAD
 from chinchilla_lab.units import text
 
@@ -48,8 +48,12 @@ EXPLORER = Explorer(
             title="Every point of the line costs the same",
             alt="A falling line of all pairs of parameters and tokens that cost the "
             "budget; a diamond marks the pair the law chooses, circles other laws.",
-            width=5.6,
-            height=3.5,
+        ),
+        Panel(
+            draw=draw_rows,
+            title="The same question to every law",
+            alt="One row for each published law with a marker at its optimal size over "
+            "that of the chosen law; a band shows the bootstrap interval.",
         ),
     ),
     readout=_readout,

@@ -5,7 +5,6 @@ page's worker calls it.
 """
 
 import json
-import warnings
 from dataclasses import dataclass
 from html import escape
 from itertools import count
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.checks import ExtrapolationWarning
 from chinchilla_lab.explorers.core import (
     Choice,
     Control,
@@ -27,7 +25,17 @@ from chinchilla_lab.explorers.core import (
 )
 from chinchilla_lab.figures.style import Series
 
-__all__ = ["Answer", "answer", "html", "pack", "respond"]
+__all__ = ["TOGETHER", "Answer", "answer", "html", "pack", "readout_html", "respond"]
+
+TOGETHER = ""
+"""Key of a message that belongs to no single control."""
+
+# What stands until the page's script says otherwise: in a page opened as a file, in a
+# viewer of notebooks, without scripts.
+STATIC = (
+    "Figure and values at the defaults. The controls work where this page is served "
+    "over http with scripts on; for your own copy run <code>make serve</code>."
+)
 
 Array = NDArray[np.float64]
 _numbers = count(1)
@@ -66,15 +74,13 @@ def respond(explorer: Explorer, raw: dict[str, Value]) -> Answer:
             errors[control.name] = str(problem)
     if errors:
         return Answer(values=values, errors=errors, series={}, readings=())
-    with warnings.catch_warnings():
-        # the readouts say in words where a law is asked outside its range
-        warnings.simplefilter("ignore", ExtrapolationWarning)
-        return Answer(
-            values=values,
-            errors={},
-            series=explorer.series(**values),
-            readings=explorer.readout(**values),
-        )
+    try:
+        series, readings = explorer.compute(values)
+    except ValueError as problem:
+        # each value is fine by itself, together they are not
+        errors = {TOGETHER: str(problem)}
+        return Answer(values=values, errors=errors, series={}, readings=())
+    return Answer(values=values, errors={}, series=series, readings=readings)
 
 
 def answer(name: str, raw_json: str) -> Answer:
@@ -113,8 +119,8 @@ def html(explorer: Explorer) -> str:
     uid = f"cl-{explorer.name}-{next(_numbers)}"
     found = respond(explorer, {})
     panels = "".join(
-        f'<figure class="cl-panel">{panel_svg(panel, found.series, f"{uid}-p{i}")}'
-        f"<figcaption>{escape(panel.title)}</figcaption></figure>"
+        f'<figure class="cl-panel"><figcaption>{escape(panel.title)}</figcaption>'
+        f"{panel_svg(panel, found.series, f'{uid}-p{i}')}</figure>"
         for i, panel in enumerate(explorer.panels)
     )
     controls = "".join(_control(uid, control) for control in explorer.controls)
@@ -123,10 +129,11 @@ def html(explorer: Explorer) -> str:
         f'aria-labelledby="{uid}-title">'
         f'<p class="cl-title" id="{uid}-title">{escape(explorer.title)}</p>'
         f'<div class="cl-panels">{panels}</div>'
-        f'<div class="cl-controls">{controls}</div>'
+        f'<fieldset class="cl-controls" disabled>'
+        f'<legend class="cl-hidden">Controls of this figure</legend>{controls}'
+        "</fieldset>"
         f'<dl class="cl-readout" aria-live="polite">{readout_html(found.readings)}</dl>'
-        '<div class="cl-foot"><p class="cl-status" role="status">'
-        "Values at the defaults. Moving a control starts Python in your browser."
+        f'<div class="cl-foot"><p class="cl-status" role="status">{STATIC}'
         '</p><button type="button" class="cl-reset" hidden>Reset</button></div>'
         "</section>"
     )
@@ -156,10 +163,16 @@ def _control(uid: str, control: Control) -> str:
             f'<option value="{escape(key)}"{picked(key)}>{escape(text)}</option>'
             for key, text in control.options.items()
         )
-        return f'{head}>{label}<select id="{ident}">{options}</select></div>'
+        return (
+            f'{head}>{label}<select id="{ident}" autocomplete="off">{options}</select>'
+            "</div>"
+        )
     if isinstance(control, Toggle):
         checked = " checked" if control.value else ""
-        return f'{head}><input type="checkbox" id="{ident}"{checked}>{label}</div>'
+        return (
+            f'{head}><input type="checkbox" id="{ident}" autocomplete="off"{checked}>'
+            f"{label}</div>"
+        )
     shown = control.show(control.value)
     unit = (
         f'<span class="cl-unit">{escape(control.unit)}</span>' if control.unit else ""
@@ -167,23 +180,23 @@ def _control(uid: str, control: Control) -> str:
     error = f'<p class="cl-error" id="{ident}-error" role="alert" hidden></p>'
     if isinstance(control, Slider | LogSlider):
         step = control.step if isinstance(control, Slider) else 0
-        # width of the widest value, so that the row does not jump
         return (
             f'{head} data-low="{control.low!r}" data-high="{control.high!r}" '
             f'data-step="{step!r}" data-steps="{control.steps}">{label}'
             f'<input type="range" id="{ident}" min="0" max="{control.steps}" step="1" '
-            f'value="{control.position(control.value)}" '
-            f'aria-valuetext="{escape(shown)} {escape(control.unit)}">'
+            f'value="{control.position(control.value)}" autocomplete="off" '
+            f'aria-valuetext="{escape(f"{shown} {control.unit}".strip())}">'
             f'<span class="cl-typed"><input type="text" id="{ident}-text" '
             f'value="{escape(shown)}" aria-label="{escape(control.label)}, typed" '
             f'aria-describedby="{ident}-error" autocomplete="off" spellcheck="false">'
             f"{unit}</span>{error}</div>"
         )
     return (
-        f'{head}>{label}<span class="cl-typed"><input type="text" id="{ident}-text" '
-        f'value="{escape(shown)}" aria-describedby="{ident}-error" autocomplete="off">'
-        f"{unit}</span>{error}</div>"
-    ).replace(f'for="{ident}"', f'for="{ident}-text"')
+        f'{head}><label for="{ident}-text">{escape(control.label)}</label>'
+        f'<span class="cl-typed"><input type="text" id="{ident}-text" '
+        f'value="{escape(shown)}" aria-describedby="{ident}-error" autocomplete="off" '
+        f'spellcheck="false">{unit}</span>{error}</div>'
+    )
 
 
 def _value(control: Control) -> str:

@@ -153,17 +153,15 @@ def panel_svg(panel: Panel, series: Series, prefix: str) -> str:
     for name, (is_line, marker) in shapes.items():
         group = next(e for e in root.iter() if e.get("id") == f"{prefix}-{name}")
         _fill(group, name, is_line, marker, description, series[name])
-    title = f"{prefix}-title"
+    _drop_unused_ids(root)
     root.attrib.pop("width")
     root.attrib.pop("height")
+    # A label, no <title>: browsers pop up a title as a tooltip over the figure.
     root.attrib |= {
         "role": "img",
-        "aria-labelledby": title,
+        "aria-label": panel.alt,
         "data-axes": json.dumps(description, separators=(",", ":")),
     }
-    label = ElementTree.Element(f"{{{_SVG}}}title", {"id": title})
-    label.text = panel.alt
-    root.insert(0, label)
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)
     svg = ElementTree.tostring(root, encoding="unicode")
@@ -194,7 +192,21 @@ def _rename(element: ElementTree.Element, prefix: str) -> None:
     if clip:
         element.set("clip-path", clip.replace("url(#", f"url(#{prefix}-"))
     if "style" in element.attrib:
-        element.set("style", _clean_style(element.get("style", "")))
+        own = element.get("style", "").replace("url(#", f"url(#{prefix}-")
+        element.set("style", _clean_style(own))
+
+
+def _drop_unused_ids(root: ElementTree.Element) -> None:
+    """Keep only the ids that something refers to; matplotlib names every group."""
+    used: set[str] = set()
+    for element in root.iter():
+        for value in element.attrib.values():
+            used.update(re.findall(r"url\(#([^)]+)\)", value))
+            if value.startswith("#"):
+                used.add(value[1:])
+    for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
 
 
 def _fill(

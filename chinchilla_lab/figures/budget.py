@@ -12,7 +12,7 @@ from chinchilla_lab.laws import PUBLISHED, SPREAD
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_budget", "series_budget"]
+__all__ = ["draw_budget", "draw_rows", "series_budget"]
 
 
 def series_budget(C: float, law: str, spread: bool) -> Series:
@@ -31,7 +31,7 @@ def series_budget(C: float, law: str, spread: bool) -> Series:
     -------
     dict
         ``line``, ``optimum``, ``others`` and ``interval`` in N [parameter] and D
-        [token]
+        [token]; ``row-<law>`` and ``row-interval`` in N over this law's N [-]
     """
     N = np.geomspace(1e5, 1e15, 41)
     plan = compute_optimal(PUBLISHED[law], C)
@@ -42,7 +42,19 @@ def series_budget(C: float, law: str, spread: bool) -> Series:
     low, high = (float(x) for x in default_interval(C).N)
     ends = np.geomspace(low, high, 9) if spread else np.zeros(0)
     nd = C / 6.0
-    return {
+    rows = {
+        f"row-{name}": (
+            np.array([float(compute_optimal(PUBLISHED[name], C).N) / float(plan.N)]),
+            np.array([-float(row)]),
+        )
+        if spread or name == law
+        else (np.zeros(0), np.zeros(0))
+        for row, name in enumerate(SPREAD)
+    }
+    x = np.array([low, high, high, low]) / float(plan.N)
+    y = np.array([-0.3, -0.3, 0.3, 0.3])
+    return rows | {
+        "row-interval": (x, y) if spread else (x, 0.0 * y + 9.0),
         "line": (N, nd / N),
         "interval": (ends, nd / ends),
         "others": (sizes, nd / sizes),
@@ -74,3 +86,24 @@ def draw_budget(ax: "Axes", series: Series) -> None:
     ax.set_xlabel("parameters N")
     ax.set_ylabel("training tokens D")
     ax.legend(loc="upper right", fontsize=8)
+
+
+def draw_rows(ax: "Axes", series: Series) -> None:
+    """Draw each law's size over the chosen law's, one row a law."""
+    ax.axvline(1.0, color=BLUE, lw=1.2)
+    ax.fill(*series["row-interval"], facecolor=SKY, alpha=0.4, gid="row-interval")
+    for row, name in enumerate(SPREAD):
+        key = f"row-{name}"
+        marker = "D" if row == 0 else "o"
+        ax.plot(*series[key], marker, color=ORANGE, ms=6, gid=key)
+    ax.set_xscale("log")
+    ax.set_xlim(0.05, 50.0)
+    ax.minorticks_off()
+    ticks = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
+    ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    ax.set_ylim(-len(SPREAD) + 0.4, 0.6)
+    labels = [PUBLISHED[name].label for name in SPREAD]
+    ax.set_yticks([-float(row) for row in range(len(SPREAD))], labels)
+    ax.tick_params(axis="y", labelsize=7.5, length=0)
+    ax.set_xlabel("optimal size over that of the chosen law")
+    ax.figure.subplots_adjust(left=0.36)

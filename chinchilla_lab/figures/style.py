@@ -88,7 +88,7 @@ def style() -> Any:
     return mpl.rc_context(_RC)
 
 
-def new_figure(width: float = 4.4, height: float = 3.3) -> "tuple[Figure, Axes]":
+def new_figure(width: float = 3.7, height: float = 2.9) -> "tuple[Figure, Axes]":
     """Return a figure with one axes, made without pyplot.
 
     Parameters
@@ -107,7 +107,13 @@ def new_figure(width: float = 4.4, height: float = 3.3) -> "tuple[Figure, Axes]"
 
     figure = Figure(figsize=(width, height), layout=None)
     axes = figure.add_subplot()
-    figure.subplots_adjust(left=0.155, right=0.97, bottom=0.165, top=0.965)
+    # margins in inches hold the same labels whatever the size of the figure
+    figure.subplots_adjust(
+        left=0.66 / width,
+        right=1.0 - 0.14 / width,
+        bottom=0.5 / height,
+        top=1.0 - 0.12 / height,
+    )
     return figure, axes
 
 
@@ -206,6 +212,5 @@ def draw_on_figure(
     """
     with style():
         figure, axes = new_figure(width, height)
-        figure.subplots_adjust(left=0.115, right=0.975, bottom=0.14, top=0.97)
         draw(axes, series)
     return Drawing(figure, series)

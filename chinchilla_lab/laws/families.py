@@ -59,7 +59,18 @@ class Fitted:
     C: tuple[float, float] | None = None
 
     def outside(self, **asked: Array) -> list[str]:
-        """Say for each quantity how far it leaves the range, if it does."""
+        """Say for each quantity how far it leaves the range, if it does.
+
+        Parameters
+        ----------
+        **asked : numpy.ndarray
+            ``N``, ``D`` or ``C``, in base units, [any]
+
+        Returns
+        -------
+        list of str
+            One sentence a quantity outside; empty inside, [-]
+        """
         units = {"N": "parameter", "D": "token", "C": "FLOP"}
         notes = []
         for name, values in asked.items():
@@ -153,7 +164,13 @@ class Law:
         return replace(self, **(marks | changes))
 
     def warn_outside(self, **asked: Array) -> None:
-        """Warn, once per call, about every quantity outside the fitted range."""
+        """Warn, once per call, about every quantity outside the fitted range.
+
+        Parameters
+        ----------
+        **asked : numpy.ndarray
+            ``N``, ``D`` or ``C``, in base units, [any]
+        """
         notes = self.fitted.outside(**asked)
         if notes:
             warnings.warn(

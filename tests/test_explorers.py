@@ -1,0 +1,270 @@
+"""One definition, two faces: numbers, kernel widgets, and the page before any script."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from chinchilla_lab import allocation
+from chinchilla_lab.explorers import NAMES, get
+from chinchilla_lab.explorers.core import (
+    Choice,
+    Explorer,
+    LogSlider,
+    Panel,
+    Reading,
+    Slider,
+    Toggle,
+)
+from chinchilla_lab.explorers.kernel import KernelFace
+from chinchilla_lab.explorers.page import answer, pack
+from chinchilla_lab.explorers.svg import to_svg
+from chinchilla_lab.laws import DEFAULT
+
+pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
+
+
+def settings(explorer):
+    """Every control at a few places, the others at their defaults."""
+    yield {}
+    for control in explorer.controls:
+        if isinstance(control, Choice):
+            yield from ({control.name: key} for key in control.options)
+        elif isinstance(control, Toggle):
+            yield {control.name: not control.value}
+        else:
+            places = (0, control.steps // 3, control.steps)
+            yield from ({control.name: control.at(p)} for p in places)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_series_keep_their_names_and_fit_their_drawings(name):
+    explorer = get(name)
+    assert explorer.name == name
+    first = set(explorer.series(**explorer.values()))
+    tagged = set()
+    for panel in range(len(explorer.panels)):
+        axes = explorer.plot(panel).figure.axes[0]
+        tagged |= {a.get_gid() for a in [*axes.lines, *axes.patches]} - {None}
+    assert tagged == first, "every series is drawn, every tagged artist has a series"
+    for change in settings(explorer):
+        values = explorer.values(**change)
+        series = explorer.series(**values)
+        assert set(series) == first
+        for x, y in series.values():
+            assert len(x) == len(y)
+        readings = explorer.readout(**values)
+        assert all(r.label and r.text and "nan" not in r.text for r in readings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernel_face_follows_its_controls(name):
+    explorer = get(name)
+    face = KernelFace(explorer)
+    for change in settings(explorer):
+        for key, value in change.items():
+            control = next(c for c in explorer.controls if c.name == key)
+            widget = face.inputs[key]
+            widget.value = control.position(value) if hasattr(control, "at") else value
+        expected = explorer.values(**change)
+        assert face.raw == pytest.approx(expected) or face.raw == expected
+        series = explorer.series(**face.raw)
+        for picture in face.pictures:
+            for key, artist in picture.artists.items():
+                if hasattr(artist, "get_data") and len(series[key][0]):
+                    np.testing.assert_allclose(artist.get_data()[1], series[key][1])
+            assert picture.image.value.startswith(b"\x89PNG")
+        for reading in explorer.readout(**face.raw):
+            assert reading.text.replace("&", "&amp;") in face.readout.value
+        face = KernelFace(explorer)
+
+
+def test_kernel_face_takes_typed_text_and_loses_nothing():
+    face = KernelFace(get("isoflop"))
+    before = face.readout.value
+    face.typed["C"].value = "400GB"
+    assert "size in bytes" in face.message.value or "is not" in face.message.value
+    assert face.readout.value == before
+    face.typed["C"].value = "1 PF-day"
+    assert face.message.value == ""
+    assert face.raw["C"] == 8.64e19
+    assert face.readout.value != before
+
+
+def test_optimum_lies_on_the_lowest_point_of_the_valley():
+    series = get("isoflop").series(C=1e21, law="besiroglu-2024", k=1.0)
+    N, L = series["valley"]
+    assert series["optimum"][0][0] == pytest.approx(N[L.argmin()], rel=1e-6)
+    plan = allocation.compute_optimal(DEFAULT, 1e21)
+    assert series["optimum"][0][0] == pytest.approx(float(plan.N), rel=1e-9)
+
+
+PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
+    ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
+    ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
+    ("isoflop", {"k": 2.0, "C": 1e26}, "wasted compute", "18.6 %"),
+    ("tradeoff", {}, "token factor", "2.52"),
+    ("tradeoff", {}, "extra training compute", "+25.9%"),
+    ("tradeoff", {"law": "hoffmann-2022"}, "extra training compute", "+21.0%"),
+    ("tradeoff", {"k": 0.1}, "tokens for the same loss", "unreachable"),
+    ("accounting", {}, "N total", "8,030,261,248"),
+    ("accounting", {}, "masked attention equals the weights at T", "57,258"),
+    ("flop_to_days", {}, "accelerator-hours", "7,022"),
+    ("flop_to_days", {"mfu": 0.3}, "accelerator-hours", "9,362"),
+    ("one_budget", {}, "parameters N", "9.05B parameters"),
+    ("one_budget", {"C": "5e18"}, "parameters N", "184M parameters"),
+    ("one_budget", {"C": "5e18", "law": "ratio-20"}, "parameters N", "204M parameters"),
+    ("allocation", {"C": 3.8e25}, "Hoffmann 2022, approach 3", "84.8 per parameter"),
+    ("allocation", {"C": 3.8e25}, "Besiroglu 2024", "16.5 per parameter"),
+    ("four_n", {}, "vocabulary share", "55.8 %"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "label", "expected"), PREDICTIONS)
+def test_explorers_answer_their_predictions(name, change, label, expected):
+    found = answer(name, json.dumps(change))
+    assert not found.errors
+    texts = {r.label: r.text for r in found.readings}
+    assert expected in texts[label]
+
+
+def test_budgets_reach_from_hobby_to_frontier_and_warn():
+    """1e17 to 1e27, typed values allowed; the readout says how far it extrapolates."""
+    for C in ("1e17", "5e18", "1e27"):
+        assert not answer("one_budget", json.dumps({"C": C})).errors
+    edge = answer("one_budget", json.dumps({"C": "1e25"}))
+    assert "decades" in edge.readings[-1].text
+
+
+BAD = [
+    ({"C": "1e30"}, "C", "lies outside 1e17 to 1e27"),
+    ({"C": "989 TFLOP/s"}, "C", "is a rate"),
+    ({"C": "much"}, "C", "is not a number"),
+    ({"law": "mine"}, "law", "is not one of besiroglu-2024"),
+    ({"k": True}, "k", "is not a number"),
+]
+
+
+@pytest.mark.parametrize(("raw", "control", "message"), BAD)
+def test_bad_input_is_answered_by_control(raw, control, message):
+    found = answer("isoflop", json.dumps(raw))
+    assert list(found.errors) == [control]
+    assert message in found.errors[control]
+    assert not found.series
+
+
+def test_packed_answer_holds_the_same_numbers():
+    head, numbers = pack("isoflop", json.dumps({"C": 1e21}))
+    series = answer("isoflop", json.dumps({"C": 1e21})).series
+    at = 0
+    for name, length in json.loads(head)["series"]:
+        np.testing.assert_array_equal(numbers[at : at + length], series[name][0])
+        np.testing.assert_array_equal(
+            numbers[at + length : at + 2 * length], series[name][1]
+        )
+        at += 2 * length
+    assert at == len(numbers)
+
+
+class Ids(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.refs, self.labels = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value)
+            elif key in ("for", "aria-describedby", "aria-labelledby"):
+                self.refs.append(value)
+            elif key in ("xlink:href", "href") and value.startswith("#"):
+                self.refs.append(value[1:])
+            self.refs += re.findall(r"url\(#([^)]+)\)", value or "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_face_is_complete_and_its_ids_are_unique(name):
+    explorer = get(name)
+    page = Ids(explorer.html() + explorer.html())
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.refs) <= set(page.ids)
+    html = explorer.html()
+    for reading in explorer.readout(**explorer.values()):
+        assert reading.label.replace("&", "&amp;") in html
+    assert html.count("<svg") == len(explorer.panels)
+    assert "<style" not in html, "a style sheet inside would leak into the page"
+    for control in explorer.controls:
+        assert f'data-control="{control.name}"' in html
+    assert len(html) < 80_000
+
+
+def test_bundle_has_both_faces_and_the_book_only_one(monkeypatch):
+    explorer = get("isoflop")
+    bundle = explorer._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert {"text/html", "text/plain"} <= set(bundle)
+    monkeypatch.setenv("CHINCHILLA_LAB_FACE", "page")
+    assert set(explorer._repr_mimebundle_()) == {"text/html", "text/plain"}
+
+
+def test_log_slider_rounds_to_three_digits_and_back():
+    slider = LogSlider(
+        name="C", low=1e17, high=1e27, value=1e22, label="C", unit="FLOP"
+    )
+    for position in range(slider.steps + 1):
+        value = slider.at(position)
+        assert float(f"{value:.2e}") == value
+        assert slider.position(value) == position
+    even = Slider(name="mfu", low=0.1, high=0.6, value=0.4, step=0.01, label="mfu")
+    assert even.at(30) == 0.4
+    assert even.steps == 50
+
+
+def test_definitions_are_checked():
+    with pytest.raises(ValueError, match=r"default 2 lies outside 0 to 1"):
+        Slider(name="x", low=0, high=1, value=2, label="x")
+    with pytest.raises(ValueError, match="default 'c' is not an option"):
+        Choice(name="x", options={"a": "A"}, value="c", label="x")
+    toggle = Toggle(name="x", value=True, label="x")
+
+    def nothing(**values):
+        return {}
+
+    with pytest.raises(ValueError, match="needs a real alt text"):
+        Explorer(
+            name="e",
+            title="t",
+            controls=(toggle,),
+            series=nothing,
+            panels=(Panel(draw=print, title="t", alt="short"),),
+            readout=lambda **v: (Reading(label="a", text="b"),),
+        )
+    with pytest.raises(ValueError, match="two controls share a name"):
+        Explorer(
+            name="e", title="t", controls=(toggle, toggle), series=nothing, panels=(),
+            readout=lambda **v: (),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="has no control"):
+        get("isoflop").values(c=1)
+    with pytest.raises(KeyError, match="no explorer 'x'; known: one_budget"):
+        get("x")
+
+
+def test_map_to_svg_is_the_map_of_matplotlib():
+    from chinchilla_lab.explorers.svg import axes_of, panel_figure
+
+    explorer = get("isoflop")
+    series = explorer.series(**explorer.values())
+    figure, axes = panel_figure(explorer.panels[0], series)
+    described = axes_of(figure, axes)
+    x, y = series["optimum"]
+    pixels = axes.transData.transform([(x[0], y[0])])[0] * 72.0 / figure.dpi
+    x0, y0, x1, y1 = described["box"]
+    assert to_svg(x, described["x"], x0, x1)[0] == pytest.approx(pixels[0], abs=0.01)
+    height = figure.get_size_inches()[1] * 72.0
+    assert to_svg(y, described["y"], y0, y1)[0] == pytest.approx(
+        height - pixels[1], abs=0.01
+    )

@@ -123,7 +123,7 @@ def test_one_epoch_reduces_to_the_base_law():
     assert MUENNIGHOFF_2023_REPEATED.loss(N, D) == pytest.approx(
         MUENNIGHOFF_2023_C4.loss(N, D), rel=1e-14
     )
-    with pytest.raises(ValueError, match="epochs=0.5 must be at least 1"):
+    with pytest.raises(ValueError, match=r"epochs=0\.5 must be at least 1"):
         MUENNIGHOFF_2023_REPEATED.effective_tokens(1e9, 0.5)
 
 

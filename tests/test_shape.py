@@ -229,7 +229,7 @@ def test_impossible_shapes_are_refused(change, message):
 
 
 def test_unknown_names_list_what_is_known():
-    with pytest.raises(KeyError, match="add a row to chinchilla_lab/data/shapes.csv"):
+    with pytest.raises(KeyError, match=r"add a row to chinchilla_lab/data/shapes\.csv"):
         SHAPES["gpt-5"]
     with pytest.raises(ValueError, match="convention='7N' is not known"):
         flops_per_token(SHAPES["pilot"], 128, "7N")

@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import ipywidgets as widgets
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from chinchilla_lab.explorers.core import (
@@ -47,7 +48,7 @@ class _Picture:
             if hasattr(artist, "set_data"):
                 artist.set_data(x, y)
             else:
-                artist.set_xy(list(zip(x, y, strict=True)))
+                artist.set_xy(np.column_stack([x, y]))
         self.refresh()
 
     def refresh(self) -> None:

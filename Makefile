@@ -51,14 +51,15 @@ lint: setup
 	@$(BIN)/ruff format --check --quiet . || { echo "Format with: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/mypy
 
-# The browser tests read a site that needs no CDN; without a Pyodide folder they say so.
+# The site is read in a browser with the local Pyodide, so that no CDN is needed.
 test: lint
 	@-$(BIN)/python book/_ext/pyodide_folder.py .pyodide
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not chapters and not browser" --ignore tests/test_site.py
+	$(BIN)/pytest -q -n 2 -m "not chapters and not browser"
 	$(BIN)/pytest -q -n 2 -m chapters
-	@if [ -f .pyodide/pyodide.mjs ]; then $(MAKE) --no-print-directory book PYODIDE=.pyodide; \
-	  else $(MAKE) --no-print-directory book; fi
-	$(BIN)/pytest -q -s tests/test_site.py tests/test_browser.py
+	@if [ -f .pyodide/pyodide.mjs ]; then \
+	  $(MAKE) --no-print-directory book PYODIDE=.pyodide; \
+	else $(MAKE) --no-print-directory book; fi
+	$(BIN)/pytest -q -s -m browser
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py

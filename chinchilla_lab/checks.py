@@ -13,6 +13,7 @@ __all__ = [
     "non_negative",
     "one_of",
     "positive",
+    "positive_span",
     "whole",
 ]
 
@@ -72,12 +73,43 @@ def positive(name: str, x: ArrayLike) -> Array:
     >>> positive("N", 7e9)
     array(7.e+09)
     """
+    return positive_span(name, x)[0]
+
+
+def positive_span(name: str, x: ArrayLike) -> tuple[Array, Array]:
+    """Return ``x`` as :func:`positive` does, and its smallest and largest number.
+
+    Parameters
+    ----------
+    name : str
+        Argument name for the message, [-]
+    x : array_like
+        Numbers, any shape, [any]
+
+    Returns
+    -------
+    values : numpy.ndarray
+        The same numbers, same shape, [any]
+    span : numpy.ndarray
+        Smallest and largest, [any]
+
+    Raises
+    ------
+    ValueError
+        If a number is missing, infinite, zero or negative.
+
+    Examples
+    --------
+    >>> positive_span("N", [7e9, 1e9])[1]
+    array([1.e+09, 7.e+09])
+    """
     values = _numbers(name, x, "positive")
     # min and max carry NaN along, so two passes settle all four questions
-    if not (values.min() > 0.0 and values.max() < np.inf):
+    span = np.array([values.min(), values.max()])
+    if not (span[0] > 0.0 and span[1] < np.inf):
         bad = ~((values > 0.0) & (values < np.inf))
         raise ValueError(f"{name}{_first(values, bad)} must be a finite number above 0")
-    return values
+    return values, span
 
 
 def non_negative(name: str, x: ArrayLike) -> Array:

@@ -1,7 +1,6 @@
 """Results as HTML tables: units in the header, numbers aligned, text escaped."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 __all__ = ["html_table"]
 
@@ -35,6 +34,8 @@ def html_table(
     >>> html_table(["law", "N [parameter]"], [["ratio-20", "9.13B"]])[:24]
     '<table class="cl-table">'
     """
+    from html import escape  # loads a table of entities that a number never needs
+
     lines = [f'<table class="{" ".join(["cl-table", kind]).strip()}">']
     if caption:
         lines.append(f"<caption>{escape(caption)}</caption>")

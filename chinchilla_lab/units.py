@@ -67,12 +67,8 @@ _TIME = {
     "month": 365.25 / 12 * DAY,
     "year": 365.25 * DAY,
 }
-_NUMBER = re.compile(
-    r"^([+-]?(?:\d[\d_]*(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)$"
-)
-_POWER = re.compile(
-    r"^([+-]?[\d.]*)\s*(?:[x×*]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)\s*(.*)$"
-)
+_NUMBER = r"^([+-]?(?:\d[\d_]*(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)$"
+_POWER = r"^([+-]?[\d.]*)\s*(?:[x×*]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)\s*(.*)$"
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
@@ -146,12 +142,12 @@ def _split(written: str, unit: str) -> tuple[float, str]:
         lambda m: "10^" + m.group(1).translate(_SUPERSCRIPT),
         plain.replace("·", "*"),
     )
-    match = _POWER.match(power)
+    match = re.match(_POWER, power)
     if match:
         mantissa, exponent, suffix = match.groups()
         head = 1.0 if mantissa in ("", "+") else float(mantissa)
         return head * 10.0 ** int(exponent), suffix.strip()
-    match = _NUMBER.match(plain)
+    match = re.match(_NUMBER, plain)
     if not match:
         raise UnitError(f"{written!r} is not a number; write it like {_example(unit)}")
     digits, suffix = match.groups()

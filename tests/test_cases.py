@@ -111,9 +111,10 @@ def test_C09_the_displayed_formula_is_the_function():
     law, C = BESIROGLU_2024, 1e22
     G = (law.alpha * law.A / (law.beta * law.B)) ** (1 / (law.alpha + law.beta))
     a = law.beta / (law.alpha + law.beta)
-    assert pytest.approx(
-        G * (C / 6) ** a, rel=1e-12
-    ) == allocation.compute_optimal(law, C).N
+    assert (
+        pytest.approx(G * (C / 6) ** a, rel=1e-12)
+        == allocation.compute_optimal(law, C).N
+    )
 
 
 def test_C10_target_and_unit():

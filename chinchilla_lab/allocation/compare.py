@@ -1,9 +1,7 @@
 """One budget under several laws, and the interval of the default one."""
 
 from collections.abc import Iterable
-from csv import DictReader
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,6 +94,9 @@ def hedge(laws: Iterable[LossLaw], C: ArrayLike) -> Hedge:
 
 @cache
 def _bootstrap() -> dict[str, Array]:
+    from csv import DictReader
+    from importlib.resources import files
+
     path = files("chinchilla_lab") / "data" / "besiroglu2024_bootstrap.csv"
     rows = list(DictReader(path.read_text(encoding="utf-8").splitlines()))
     return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}

@@ -14,7 +14,7 @@ __all__ = ["Allocation", "Hedge", "Interval", "Overhead", "Spread"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Allocation:
     """A budget split into parameters and tokens, under the law that split it.
 
@@ -79,7 +79,7 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Spread:
     """The same budget under several laws.
 
@@ -110,7 +110,7 @@ class Spread:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Overhead:
     """A model of another size than the optimum, at the loss of the optimum.
 
@@ -143,7 +143,7 @@ class Overhead:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Hedge:
     """The size that regrets least whichever law is right.
 
@@ -166,7 +166,7 @@ class Hedge:
     worst: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Interval:
     """Bootstrap interval of the default law's optimum.
 

@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 Value = float | str | bool
+# units whose values are shown with a prefix: 9.05B, 989 TFLOP/s, 80 GB
+_SHORT = ("parameter", "token", "FLOP/s", "byte", "byte/s")
 
 
 def _plain(value: float) -> str:
@@ -109,13 +111,19 @@ class Number:
     def show(self, value: Value) -> str:
         """Write a value the way it may be typed."""
         number = float(value)
-        if self.unit == "FLOP":
-            return _plain(number)
-        if self.unit in UNITS and self.unit not in ("s", "USD"):
-            shown = text(number, self.unit, 4)
-            if math.isclose(parse(shown, self.unit), number, rel_tol=1e-9):
-                return shown
+        if self.unit in _SHORT:
+            for digits in (4, 7, 10):
+                shown = text(number, self.unit, digits)
+                if math.isclose(parse(shown, self.unit), number, rel_tol=1e-9):
+                    return shown
         return _plain(number)
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the box: the unit, unless the box itself says it."""
+        words = {"parameter": "parameters", "token": "tokens", "count": ""}
+        inside = self.unit in _SHORT and self.unit not in words
+        return "" if inside else words.get(self.unit, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)

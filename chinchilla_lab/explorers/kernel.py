@@ -118,7 +118,7 @@ class KernelFace(widgets.VBox):
         )
         text.observe(lambda change: self._type(control, change["new"]), "value")
         self.typed[name] = text
-        unit = widgets.Label(control.unit)
+        unit = widgets.Label(control.suffix)
         if isinstance(control, Slider | LogSlider):
             slider = widgets.IntSlider(
                 control.position(control.value), 0, control.steps, readout=False

@@ -174,9 +174,8 @@ def _control(uid: str, control: Control) -> str:
             f"{label}</div>"
         )
     shown = control.show(control.value)
-    unit = (
-        f'<span class="cl-unit">{escape(control.unit)}</span>' if control.unit else ""
-    )
+    suffix = control.suffix
+    unit = f'<span class="cl-unit">{escape(suffix)}</span>' if suffix else ""
     error = f'<p class="cl-error" id="{ident}-error" role="alert" hidden></p>'
     if isinstance(control, Slider | LogSlider):
         step = control.step if isinstance(control, Slider) else 0
@@ -185,7 +184,7 @@ def _control(uid: str, control: Control) -> str:
             f'data-step="{step!r}" data-steps="{control.steps}">{label}'
             f'<input type="range" id="{ident}" min="0" max="{control.steps}" step="1" '
             f'value="{control.position(control.value)}" autocomplete="off" '
-            f'aria-valuetext="{escape(f"{shown} {control.unit}".strip())}">'
+            f'aria-valuetext="{escape(f"{shown} {suffix}".strip())}">'
             f'<span class="cl-typed"><input type="text" id="{ident}-text" '
             f'value="{escape(shown)}" aria-label="{escape(control.label)}, typed" '
             f'aria-describedby="{ident}-error" autocomplete="off" spellcheck="false">'

@@ -85,6 +85,7 @@ def draw_budget(ax: "Axes", series: Series) -> None:
     log_axis(ax, "y", 1e7, 1e16, "token", every=2)
     ax.set_xlabel("parameters N")
     ax.set_ylabel("training tokens D")
+    ax.figure.subplots_adjust(left=0.2)
     ax.legend(loc="upper right", fontsize=8)
 
 

@@ -14,7 +14,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import ExtrapolationWarning, one_of, positive
+from chinchilla_lab.checks import (
+    ExtrapolationWarning,
+    one_of,
+    positive,
+    positive_span,
+)
 from chinchilla_lab.sources import Claim, Source
 from chinchilla_lab.units import text
 
@@ -92,7 +97,7 @@ class Fitted:
         return notes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Law:
     """What every law says of itself.
 
@@ -180,7 +185,7 @@ class Law:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LossLaw(Law):
     """A law that predicts a loss from N and D."""
 
@@ -211,15 +216,16 @@ class LossLaw(Law):
         ExtrapolationWarning
             If ``N`` or ``D`` leaves the fitted range.
         """
-        n, d = positive("N", N), positive("D", D)
-        self.warn_outside(N=n, D=d)
+        n, sizes = positive_span("N", N)
+        d, tokens = positive_span("D", D)
+        self.warn_outside(N=sizes, D=tokens)
         return self._loss(n, d)
 
     def _loss(self, N: Array, D: Array) -> Array:
         raise TypeError(f"{type(self).__name__} defines no loss")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class AdditiveLaw(LossLaw):
     r"""A floor plus one term for a finite model and one for finite data.
 
@@ -274,8 +280,10 @@ class AdditiveLaw(LossLaw):
             raise ValueError(f"E={self.E} must be a finite loss")
 
     def _loss(self, N: Array, D: Array) -> Array:
-        term = self.A * N**-self.alpha + self.B * D**-self.beta
-        return self.E + (term if self.k == 1.0 else term**self.k)
+        # one expression, so that numpy reuses its temporaries
+        if self.k == 1.0:
+            return self.E + self.A * N**-self.alpha + self.B * D**-self.beta
+        return self.E + (self.A * N**-self.alpha + self.B * D**-self.beta) ** self.k
 
     @property
     def a(self) -> float:
@@ -304,7 +312,7 @@ class AdditiveLaw(LossLaw):
         return float(self.A * self.G**-self.alpha + self.B * self.G**self.beta)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class KaplanLaw(LossLaw):
     r"""The joint law of Kaplan et al.
 
@@ -380,7 +388,7 @@ class KaplanLaw(LossLaw):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RecountedLaw(LossLaw):
     r"""A law in total parameters, asked in non-embedding parameters.
 
@@ -440,7 +448,7 @@ class RecountedLaw(LossLaw):
         return self.base._loss(N + self.omega * N ** (1.0 / 3.0), D)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RepeatedDataLaw(LossLaw):
     r"""An additive law in which repeated tokens and surplus parameters wear out.
 
@@ -557,7 +565,7 @@ class RepeatedDataLaw(LossLaw):
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class AllocationLaw(Law):
     r"""Where the optimum lies, without a loss.
 
@@ -654,7 +662,7 @@ class AllocationLaw(Law):
         return np.asarray((n / unit_N) ** (1.0 / self.a))[()]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RatioLaw(Law):
     r"""A fixed number of tokens per parameter.
 

@@ -120,9 +120,10 @@ function drawSeries(groups, xs, ys) {
 
 // --- a slider's positions: the same values as Slider and LogSlider in core.py
 
-function valueAt({ kind, low, high, step, steps }, position) {
+function valueAt({ kind, low, high, step, steps, whole }, position) {
   if (kind === "linear") return Number((low + position * step).toPrecision(10));
-  const value = Number((low * (high / low) ** (position / steps)).toPrecision(3));
+  let value = Number((low * (high / low) ** (position / steps)).toPrecision(3));
+  if (whole) value = Math.floor(value + 0.5);
   return Math.min(Math.max(value, low), high);
 }
 
@@ -172,6 +173,7 @@ class Live {
       name: box.dataset.control,
       kind: box.dataset.kind,
       ...Object.fromEntries(numbers),
+      whole: "whole" in box.dataset,
       initial,
       good: initial, // the last value that Python took
       raw: initial, // what is asked next: a value, or typed text

@@ -5,14 +5,13 @@ let pack = null;
 
 async function start({ pyodide: index, library }) {
   const step = (text) => postMessage({ kind: "progress", text });
-  step("Loading Python (1 of 3), about 9 MB on the first visit");
+  step("Loading Python and numpy (1 of 2), about 9 MB on the first visit");
   const archive = fetch(library); // comes in while Python starts
   archive.catch(() => {}); // awaited below; a failure before that is not "unhandled"
   const { loadPyodide } = await import(index + "pyodide.mjs");
-  const pyodide = await loadPyodide({ indexURL: index });
-  step("Loading numpy (2 of 3)");
-  await pyodide.loadPackage(["numpy"], { messageCallback: () => {} });
-  step("Loading the library (3 of 3)");
+  // named here, numpy comes in while Python starts
+  const pyodide = await loadPyodide({ indexURL: index, packages: ["numpy"] });
+  step("Loading the library (2 of 2)");
   const reply = await archive;
   if (!reply.ok) throw new Error(`${library} answered ${reply.status}`);
   pyodide.unpackArchive(await reply.arrayBuffer(), "zip", { extractDir: "/library" });

@@ -191,9 +191,11 @@ class LogSlider(Number):
             raise ValueError(f"{self.name}: steps={self.steps} must be at least 1")
 
     def at(self, position: int) -> float:
-        """Return the value at a position, rounded to three significant digits."""
+        """Return the value at a position: three significant digits, whole counts."""
         share = position / self.steps
         value = float(f"{self.low * (self.high / self.low) ** share:.2e}")
+        if self.unit == "count":
+            value = math.floor(value + 0.5)
         # three digits may leave a range whose ends have more
         return min(max(value, self.low), self.high)
 

@@ -179,9 +179,10 @@ def _control(uid: str, control: Control) -> str:
     error = f'<p class="cl-error" id="{ident}-error" role="alert" hidden></p>'
     if isinstance(control, Slider | LogSlider):
         step = control.step if isinstance(control, Slider) else 0
+        whole = " data-whole" if control.unit == "count" else ""
         return (
             f'{head} data-low="{control.low!r}" data-high="{control.high!r}" '
-            f'data-step="{step!r}" data-steps="{control.steps}">{label}'
+            f'data-step="{step!r}" data-steps="{control.steps}"{whole}>{label}'
             f'<input type="range" id="{ident}" min="0" max="{control.steps}" step="1" '
             f'value="{control.position(control.value)}" autocomplete="off" '
             f'aria-valuetext="{escape(f"{shown} {suffix}".strip())}">'

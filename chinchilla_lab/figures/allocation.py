@@ -153,7 +153,7 @@ def _filled(xy: tuple[NDArray[np.float64], NDArray[np.float64]]):  # type: ignor
 def draw_sizes(ax: "Axes", series: Series) -> None:
     """Draw optimal size against compute."""
     _draw(ax, series, "N")
-    log_axis(ax, "y", 1e6, 1e14, "parameter", every=2)
+    log_axis(ax, "y", 1e6, 1e17, "parameter", every=3)
     ax.set_ylabel("parameters N")
     ax.legend(loc="upper left", fontsize=7, handlelength=2.6, labelspacing=0.25)
 

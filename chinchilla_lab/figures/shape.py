@@ -198,7 +198,7 @@ def draw_conventions(ax: "Axes", series: Series) -> None:
                     lw=0.6, gid=key, label=item if row == 0 else None)  # fmt: skip
     ax.plot(*series["chosen"], "D", color=GREY, ms=7, gid="chosen")
     ax.set_xlim(0.0, 2.5)
-    ax.set_ylim(-len(SHOWN) + 0.4, 1.4)
+    ax.set_ylim(-len(SHOWN) + 0.4, 2.2)
     ax.set_yticks(
         [-float(row) for row in range(len(SHOWN))],
         [
@@ -210,6 +210,4 @@ def draw_conventions(ax: "Axes", series: Series) -> None:
     ax.grid(axis="y", visible=False)
     ax.set_xlabel("training FLOP per token over 6 N total")
     ax.figure.subplots_adjust(left=0.27)
-    ax.legend(
-        loc="upper center", ncols=4, fontsize=8, columnspacing=1.0, handlelength=1.4
-    )
+    ax.legend(loc="upper right", ncols=2, fontsize=8, columnspacing=1.2)

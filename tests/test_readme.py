@@ -1,0 +1,29 @@
+"""What the README shows is what the library prints."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import chinchilla_lab as lab
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_example_prints_what_the_readme_shows():
+    text = README.read_text(encoding="utf-8")
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
+    codes = [body for kind, body in blocks if kind == "python"]
+    shown = [body for kind, body in blocks if kind == "text"]
+    assert len(codes[0].strip().splitlines()) <= 10
+    names = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(codes[0], names)
+    assert printed.getvalue() == shown[0]
+    try:
+        exec(codes[1], names)
+    except lab.InfeasibleError as refusal:
+        assert f"InfeasibleError: {refusal}\n" == shown[1]
+    else:
+        raise AssertionError("the second example refuses")

@@ -1,5 +1,6 @@
 """Exact parameters, every convention, and the traps of counting."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from chinchilla_lab.shape import (
     compare_conventions,
     flops_per_token,
     optimizer_share,
+    recompute_factor,
     shape_for,
     shapes_near,
     steps_for_tokens,
@@ -148,6 +150,69 @@ def test_experts_total_and_active():
     assert count.body + count.head < 6 * n.active
 
 
+PLAIN = {
+    "n_layers": 32,
+    "d_model": 4096,
+    "d_ff": 14336,
+    "n_heads": 32,
+    "n_kv_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 128256,
+}
+
+
+@pytest.mark.parametrize("kind", [float, np.int32, np.int64, np.float32])
+def test_counts_stay_exact_integers(kind):
+    """32-bit integers once wrapped to -559,673,344 and floats gave a float total."""
+    shape = TransformerShape(**{name: kind(value) for name, value in PLAIN.items()})
+    total = shape.params().total
+    assert type(total) is int
+    assert total == 8_030_261_248
+    assert shape == TransformerShape(**PLAIN)
+
+
+def test_shared_experts_always_work():
+    """Each adds one expert's matrices to the total and to what a token uses."""
+    plain = PLAIN | {"n_experts": 8, "n_active_experts": 2}
+    without = TransformerShape(**plain).params()
+    with_two = TransformerShape(**plain, n_shared_experts=2).params()
+    extra = 2 * 32 * 3 * 4096 * 14336
+    assert with_two.total - without.total == extra
+    assert with_two.active - without.active == extra
+    assert with_two.idle == without.idle
+
+
+@pytest.mark.parametrize("name", sorted(set(CONVENTIONS) - {"deepseek"}))
+def test_flops_follow_the_experts_that_work(name):
+    """Idle experts cost their row in the router and nothing else; active ones do."""
+    few, many, more_active = (
+        flops_per_token(
+            TransformerShape(**PLAIN, n_experts=total, n_active_experts=active),
+            4096,
+            name,
+        ).total
+        for total, active in ((8, 2), (16, 2), (8, 4))
+    )
+    router = 6 * 32 * 4096 * 8
+    assert 0 <= many - few <= router * (1 + 1e-9)
+    matrices = 2 if name.startswith("chinchilla") else 3  # appendix F knows no gate
+    added = 6 * 2 * 32 * matrices * 4096 * 14336
+    assert more_active - few == pytest.approx(added, rel=1e-9)
+
+
+def test_deepseek_formula_sees_no_experts():
+    """12 d^2 a layer is the formula as published: trap for mixtures."""
+    count = flops_per_token(SHAPES["mixtral-8x7b"], 4096, "deepseek")
+    assert count.total / (6 * SHAPES["mixtral-8x7b"].params().active) < 0.6
+
+
+def test_recomputation_makes_eight_of_six():
+    assert 6 * recompute_factor() == pytest.approx(8)
+    assert recompute_factor([0.0, 0.5]) == pytest.approx([1, 7 / 6])
+    with pytest.raises(ValueError, match=r"share=1\.5 is more than one forward pass"):
+        recompute_factor(1.5)
+
+
 def test_factor_five_of_table_a9():
     """49 of 50 rows within .5 %, none off by more than .8 %; factor 4 is 4.8 to 7.7 % low."""
     errors = [abs(s.params().matrices / printed - 1) for printed, s in table_a9()]
@@ -168,6 +233,26 @@ def test_family_gives_shapes_that_divide(family, N):
     assert shape.d_model % shape.n_heads == 0
     assert shape.d_ff % 64 == 0
     assert 30 <= shape.d_model / shape.n_layers <= 150
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(N=st.floats(1.3e9, 2e10), step=st.floats(1.0, 1.2))
+def test_a_larger_size_never_gets_a_smaller_shape(family, N, step):
+    smaller, larger = (shape_for(n, family).params().total for n in (N, N * step))
+    assert smaller <= larger
+    assert smaller == pytest.approx(N, rel=0.04)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_size_within_a_family_is_near_a_shape(family):
+    """Just outside the ends a size is refused, not answered with a far shape."""
+    sizes = [total for total, _ in shapes_near(1e9, rtol=1e9, family=family)]
+    low, high = min(sizes), max(sizes)
+    for N in np.geomspace(low, high, 300):
+        assert shape_for(N, family).params().total == pytest.approx(N, rel=0.04)
+    for N in (low / 1.05, high * 1.05):
+        with pytest.raises(ValueError, match="leaves the family"):
+            shape_for(N, family)
 
 
 def test_a_shape_for_nine_billion():
@@ -214,6 +299,10 @@ def test_utilisation_above_one_names_the_peak():
         ({"norm": "batch"}, "norm='batch' is not known"),
         ({"positions": "learned"}, "n_positions=0 must be at least 1"),
         ({"n_active_experts": 2}, "n_active_experts=2 exceeds n_experts=1"),
+        ({"n_shared_experts": 1}, "n_shared_experts=1 stands beside experts"),
+        ({"n_shared_experts": -1}, "n_shared_experts=-1 must be at least 0"),
+        ({"n_positions": -3}, "n_positions=-3 must be at least 0"),
+        ({"head_dim": 0}, "head_dim=0 must be at least 1"),
     ],
 )
 def test_impossible_shapes_are_refused(change, message):

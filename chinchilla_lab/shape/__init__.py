@@ -13,7 +13,12 @@ from chinchilla_lab.shape.accounting import (
 )
 from chinchilla_lab.shape.family import FAMILIES, shape_for, shapes_near
 from chinchilla_lab.shape.known import SHAPES, table_a9
-from chinchilla_lab.shape.run import TrainingTime, steps_for_tokens, training_time
+from chinchilla_lab.shape.run import (
+    TrainingTime,
+    recompute_factor,
+    steps_for_tokens,
+    training_time,
+)
 from chinchilla_lab.shape.transformer import ParameterCount, TransformerShape
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "compare_conventions",
     "flops_per_token",
     "optimizer_share",
+    "recompute_factor",
     "shape_for",
     "shapes_near",
     "steps_for_tokens",

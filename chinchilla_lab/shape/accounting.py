@@ -149,7 +149,7 @@ def _appendix_f(shape: TransformerShape, seq_len: int) -> FlopCount:
     d, width, t = shape.d_model, shape.attention_width, seq_len
     projections = 6.0 * d * width + 2.0 * width * d
     scores = 4.0 * t * width + 3.0 * shape.n_heads * t  # softmax: 3 FLOP a score
-    mlp = 4.0 * d * shape.d_ff
+    mlp = 4.0 * d * shape.d_ff * shape.experts_per_token
     vocabulary = 2.0 * shape.vocab_size * d
     return FlopCount(
         body=TRAIN * shape.n_layers * (projections + mlp),
@@ -301,6 +301,9 @@ def flops_per_token(
     Forward plus backward without recomputation; full recomputation adds another
     forward, 8N instead of 6N. The lookup of an input row costs nothing; the head costs
     2dV forward, tied or not. A mixture of experts counts the experts that a token uses.
+    Three counts are formulas of one architecture and are evaluated as they stand:
+    DeepSeek's takes 12 d^2 for a layer, whatever its MLP, and so misses experts
+    altogether; appendix F and Table A4 take two MLP matrices, gated or not.
 
     References
     ----------

@@ -86,6 +86,9 @@ FAMILIES: dict[str, Family] = {
 """Families of :func:`shape_for`: Llama-like with 32,000 or 128,256 rows of vocabulary,
 and small tied models."""
 
+# neighbours on a ladder are at most 8 % apart: no size within it is further from one
+_REACH = 0.04
+
 
 @cache
 def _ladder(family: str) -> tuple[tuple[int, TransformerShape], ...]:
@@ -161,14 +164,15 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
     Raises
     ------
     ValueError
-        If N lies outside the sizes of the family.
+        If N lies more than 4 % outside the sizes of the family.
 
     Notes
     -----
     Heads divide, key-value heads divide heads, the MLP width is a multiple of 256 and
     width over layers stays within the family's range. Among the shapes within 1 % of N
     the one with the family's usual width over layers is taken; where there is none
-    within 1 %, the nearest.
+    within 1 %, the nearest, which is at most 4 % away. A larger N never gets a smaller
+    shape.
 
     Examples
     --------
@@ -180,7 +184,7 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
     wanted = float(positive("N", N))
     ladder = _ladder(family)
     smallest, largest = ladder[0][0], ladder[-1][0]
-    if not 0.9 * smallest <= wanted <= 1.1 * largest:
+    if not (1 - _REACH) * smallest <= wanted <= (1 + _REACH) * largest:
         raise ValueError(
             f"N={text(wanted, 'parameter')} leaves the family {family!r}, "
             f"{text(smallest, 'parameter')} to {text(largest, 'parameter')}; "

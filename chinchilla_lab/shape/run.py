@@ -1,15 +1,15 @@
-"""From tokens to steps and from FLOP to days."""
+"""From tokens to steps and from FLOP to days, with recomputation on the way."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import fraction, positive
+from chinchilla_lab.checks import fraction, non_negative, positive
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import HOUR, text
 
-__all__ = ["TrainingTime", "steps_for_tokens", "training_time"]
+__all__ = ["TrainingTime", "recompute_factor", "steps_for_tokens", "training_time"]
 
 Array = NDArray[np.float64]
 
@@ -86,6 +86,52 @@ def training_time(
     n = positive("n_accelerators", n_accelerators)
     rate = n * positive("peak_flops", peak_flops) * fraction("mfu", mfu, hint)
     return TrainingTime(seconds=(positive("C", C) / rate)[()], n_accelerators=n[()])
+
+
+def recompute_factor(share: ArrayLike = 1.0) -> Array:
+    r"""FLOP that the hardware does over FLOP that the model needs.
+
+    .. math:: \frac{6N + 2N s}{6N} = 1 + \frac{s}{3}
+
+    Parameters
+    ----------
+    share : array_like, optional
+        Share s of the forward pass that is done again in the backward pass, from 0 to
+        1 for all of it, [-]
+
+    Returns
+    -------
+    numpy.ndarray or float
+        The factor: 4/3 at most, 8N instead of 6N, [-]
+
+    Raises
+    ------
+    ValueError
+        If the share is above 1.
+
+    Notes
+    -----
+    No convention of :data:`~chinchilla_lab.shape.CONVENTIONS` contains it, and ``mfu``
+    of :func:`training_time` leaves it out too: recomputation buys memory, not tokens.
+    Divide the share of the peak that the hardware reaches by this factor to get
+    ``mfu``.
+
+    References
+    ----------
+    :cite:`chowdhery2022palm`, appendix B
+
+    Examples
+    --------
+    >>> 6 * float(recompute_factor())
+    8.0
+    """
+    again = non_negative("share", share)
+    if again.max() > 1.0:
+        raise ValueError(
+            f"share={again.max():g} is more than one forward pass; "
+            "1 stands for recomputing all of it"
+        )
+    return np.asarray(1.0 + again / 3.0)[()]
 
 
 def steps_for_tokens(D: ArrayLike, batch_tokens: ArrayLike) -> NDArray[np.int64]:

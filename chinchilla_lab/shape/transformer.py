@@ -36,7 +36,8 @@ class ParameterCount:
     head : int
         Output matrix of its own; 0 where it is tied to the input table, [parameter]
     idle : int
-        Expert parameters that a token does not use, [parameter]
+        Matrices of the experts that a token does not use, a part of ``mlp``,
+        [parameter]
     """
 
     attention: int
@@ -69,7 +70,10 @@ class ParameterCount:
 
     @property
     def active(self) -> int:
-        """Parameters that one token uses; the total of a dense model, [parameter]."""
+        """Parameters that one token uses; the total of a dense model, [parameter].
+
+        Biases of idle experts, where a mixture has any, stay in.
+        """
         return self.total - self.idle
 
     @property
@@ -151,12 +155,19 @@ class TransformerShape:
     n_experts : int, optional
         Experts a layer, 1 for a dense model, [-]
     n_active_experts : int, optional
-        Experts that a token uses, [-]
+        Experts that the router picks for a token, [-]
+    n_shared_experts : int, optional
+        Further experts of the same width that every token uses, [-]
 
     Raises
     ------
     ValueError
         If a count is not a whole number, or heads do not divide.
+
+    Notes
+    -----
+    Counts are kept as Python integers whatever they came as: 32-bit integers of an
+    array would overflow at the first vocabulary matrix, and floats are not exact.
 
     References
     ----------
@@ -186,34 +197,43 @@ class TransformerShape:
     n_positions: int = 0
     n_experts: int = 1
     n_active_experts: int = 1
+    n_shared_experts: int = 0
 
     def __post_init__(self) -> None:
         counts = ("n_layers", "d_model", "d_ff", "n_heads", "vocab_size")
         for name in (*counts, "n_experts", "n_active_experts"):
-            whole(name, getattr(self, name))
+            self._keep_whole(name)
+        self._keep_whole("n_shared_experts", least=0)
+        self._keep_whole("n_positions", least=int(self.positions == "learned"))
+        for name in ("n_kv_heads", "head_dim"):
+            if getattr(self, name) is not None:
+                self._keep_whole(name)
         one_of("norm", self.norm, ("rms", "layer"))
         one_of("positions", self.positions, ("rotary", "learned", "relative"))
-        if self.n_kv_heads is not None:
-            kv = whole("n_kv_heads", self.n_kv_heads)
-            if self.n_heads % kv:
-                raise ValueError(
-                    f"n_kv_heads={kv} does not divide n_heads={self.n_heads}; "
-                    "each key-value head serves a whole number of query heads"
-                )
+        if self.n_heads % self.kv_heads:
+            raise ValueError(
+                f"n_kv_heads={self.n_kv_heads} does not divide n_heads={self.n_heads}; "
+                "each key-value head serves a whole number of query heads"
+            )
         if self.head_dim is None and self.d_model % self.n_heads:
             raise ValueError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
                 "choose a divisor or give head_dim"
             )
-        if self.head_dim is not None:
-            whole("head_dim", self.head_dim)
-        if self.positions == "learned":
-            whole("n_positions", self.n_positions)
         if self.n_active_experts > self.n_experts:
             raise ValueError(
                 f"n_active_experts={self.n_active_experts} exceeds "
                 f"n_experts={self.n_experts}"
             )
+        if self.n_shared_experts and self.n_experts == 1:
+            raise ValueError(
+                f"n_shared_experts={self.n_shared_experts} stands beside experts to "
+                "choose from: give n_experts above 1, or a wider d_ff"
+            )
+
+    def _keep_whole(self, name: str, least: int = 1) -> None:
+        count = whole(name, getattr(self, name), least)
+        object.__setattr__(self, name, count)  # frozen: the one place that writes
 
     @property
     def kv_heads(self) -> int:
@@ -229,6 +249,11 @@ class TransformerShape:
     def attention_width(self) -> int:
         """Query heads times their size; equals d in most models, [-]."""
         return self.n_heads * self.head_size
+
+    @property
+    def experts_per_token(self) -> int:
+        """Experts that a token passes, shared ones included; 1 if dense, [-]."""
+        return self.n_active_experts + self.n_shared_experts
 
     def params(self) -> ParameterCount:
         """Count the parameters.
@@ -254,11 +279,12 @@ class TransformerShape:
         expert = layers * matrices * d * f
         is_mixture = self.n_experts > 1
         vectors = 2 if self.norm == "layer" else 1
-        bias = q + 2 * kv + d + ((matrices - 1) * f + d) * self.n_experts
+        experts = self.n_experts + self.n_shared_experts
+        bias = q + 2 * kv + d + ((matrices - 1) * f + d) * experts
         vocabulary = self.vocab_size * d
         return ParameterCount(
             attention=attention,
-            mlp=expert * self.n_experts,
+            mlp=expert * experts,
             router=layers * d * self.n_experts if is_mixture else 0,
             norms=vectors * d * (2 * layers + 1),
             biases=layers * bias if self.biases else 0,

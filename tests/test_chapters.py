@@ -11,9 +11,10 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     p
     for p in (ROOT / "book").rglob("[!_]*.md")
-    if "kernelspec" in p.read_text(encoding="utf-8")
+    if "{code-cell}" in p.read_text(encoding="utf-8")
 )
 CHAPTERS = [p for p in PAGES if p.parent.name in ("compute", "beyond", "cluster")]
+FENCE = re.MULTILINE | re.DOTALL
 ORDER = [
     "The question",
     "What you will be able to do",
@@ -82,10 +83,28 @@ def test_chapter_has_the_parts_in_order(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=label)
+def test_page_names_its_kernel(path):
+    head = path.read_text(encoding="utf-8").split("\n---\n")[0]
+    assert re.search(r"^kernelspec:$", head, re.MULTILINE), (
+        "without `kernelspec:` in the header no cell is executed"
+    )
+
+
+@pytest.mark.parametrize("path", PAGES, ids=label)
+def test_headings_are_unique(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=FENCE)
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    assert sorted(heads) == sorted(set(heads)), "links to a heading need its name"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=label)
 def test_exercises_have_hidden_solutions(path):
     text = path.read_text(encoding="utf-8")
     asked = re.findall(r":::\{exercise\}[^\n]*\n:label: (\S+)", text)
     solved = re.findall(r":::\{solution\} (\S+)\n:class: dropdown", text)
+    assert len(asked) == len(re.findall(r"^[:`]{3,}\{exercise", text, re.MULTILINE)), (
+        "an exercise starts with `:::{exercise} title` and has a `:label:`"
+    )
     assert sorted(asked) == sorted(solved)
     if path in CHAPTERS:
         assert len(asked) >= 4

@@ -36,8 +36,12 @@ def part_of(path):
 
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            # from . and from .. count from the package that holds the module
+            here = ("chinchilla_lab", *path.relative_to(PACKAGE).parts)
+            above = here[: len(here) - node.level] if node.level else ()
+            start = ".".join([*above, *filter(None, [node.module])])
+            names = [f"{start}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:

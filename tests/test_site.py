@@ -27,7 +27,7 @@ class Page(HTMLParser):
         if tag == "a" and found.get("href"):
             self.links.append(found["href"])
         if tag == "img":
-            self.images.append((found.get("src", ""), found.get("alt", "")))
+            self.images.append((found.get("src", ""), found.get("alt")))
             self.assets.append(found.get("src", ""))
         if tag == "script" and found.get("src"):
             self.assets.append(found["src"])
@@ -83,8 +83,15 @@ def test_links_inside_the_site_resolve(site, pages):
 def test_nothing_is_left_over(pages):
     for path, page in pages.items():
         text = " ".join(page.prose)
-        for scar in ("{cite", "{glue", "{eq}", "Traceback", "nan ", "undefined"):
-            assert scar not in text, f"{path.name} shows {scar!r}"
+        for scar in (
+            r"\{cite",
+            r"\{glue",
+            r"\{eq\}",
+            "Traceback",
+            r"\bnan\b",
+            "undefined",
+        ):
+            assert not re.search(scar, text), f"{path.name} shows {scar!r}"
 
 
 def test_pages_ask_no_other_host(pages):
@@ -93,6 +100,19 @@ def test_pages_ask_no_other_host(pages):
             if "thebe" in asset:
                 continue  # named by the theme on every page, fetched on demand only
             assert not urlsplit(asset).netloc, f"{path.name} loads {asset}"
+
+
+def test_styles_and_scripts_of_ours_ask_no_other_host(site):
+    for path in sorted((site / "_static").rglob("*.css")):
+        text = path.read_text(encoding="utf-8", errors="ignore")
+        # the theme's style sheets name their fonts and icons by relative paths
+        found = re.search(r"(?:url\(|@import )\s*[\"']?(?:https?:)?//[^)\"']+", text)
+        assert not found, f"{path.name} loads {found and found.group()}"
+    for name in ("explorer.js", "explorer_worker.js"):
+        text = (site / "_static" / name).read_text(encoding="utf-8")
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text), (
+            f"{name} names a host"
+        )
 
 
 def test_weight_of_a_page(site, pages):
@@ -125,3 +145,29 @@ def test_library_archive_is_the_library(site):
         assert not [n for n in names if n.rsplit("/", 1)[-1] in LEFT_OUT]
         source = site.parent.parent / "chinchilla_lab/laws/published.py"
         assert file.read("chinchilla_lab/laws/published.py") == source.read_bytes()
+
+
+def test_weight_that_a_browser_loads(site, pages, new_page):
+    for path in pages:
+        name = path.relative_to(site).as_posix()
+        loaded = {}
+        page = new_page(
+            name,
+            prepare=lambda context, loaded=loaded: context.on(
+                "requestfinished", lambda request: loaded.setdefault(request.url)
+            ),
+        )
+        page.wait_for_load_state("networkidle")
+        total = 0
+        for url in loaded:
+            parts = urlsplit(url)
+            file = site / unquote(parts.path).lstrip("/")
+            if parts.scheme == "http" and file.is_file():
+                total += len(gzip.compress(file.read_bytes()))
+        print(f"{name}: {total / 1000:.0f} KB gzipped, {len(loaded)} files")
+        assert total < WEIGHT_LIMIT, f"{name}: {total} bytes"
+        assert not page.record.foreign, f"{name} asked {page.record.foreign}"
+        assert not page.record.missing, f"{name} missed {page.record.missing}"
+        assert not page.record.page_errors, page.record.page_errors
+        bare = page.locator(":is(i, span)[class*='fa-']").count()
+        assert not bare, f"{name}: {bare} icons are not drawn"

@@ -19,6 +19,22 @@ ASSETS = ("explorer.css", "explorer.js", "explorer_worker.js")
 LEFT_OUT = {"kernel.py", "svg.py"}
 
 
+def pyodide_source(root):
+    """Return where pages get Python from: a URL, or a folder to copy into the site."""
+    wanted = os.environ.get("PYODIDE", "").strip()
+    if not wanted:
+        return CDN
+    if wanted.startswith(("http://", "https://")):
+        return wanted.rstrip("/") + "/"
+    folder = Path(root, Path(wanted).expanduser()).resolve()
+    if not (folder / "pyodide.mjs").is_file():
+        raise FileNotFoundError(
+            f"PYODIDE={wanted}: no pyodide.mjs there; run `make pyodide` and then "
+            "`make book PYODIDE=.pyodide`"
+        )
+    return folder
+
+
 def show_page_faces(app, config):
     """Let kernels started by this build render explorers for the page."""
     os.environ["CHINCHILLA_LAB_FACE"] = "page"
@@ -33,20 +49,14 @@ def add_assets(app, pagename, templatename, context, doctree):
 
 def finish(app, error):
     """Complete the site after a successful build."""
-    if error or app.builder.name != "html":
+    if error or app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
     archive = static / "chinchilla_lab.zip"
     version = write_library(Path(app.srcdir) / "chinchilla_lab", archive)
-    folder = os.environ.get("PYODIDE", "").strip()
-    pyodide = CDN
-    if folder:
-        source = Path(app.srcdir, folder).resolve()
-        if not (source / "pyodide.mjs").is_file():
-            raise SystemExit(
-                f"PYODIDE={folder}: no pyodide.mjs there; run `make pyodide` first"
-            )
-        shutil.copytree(source, static / "pyodide", dirs_exist_ok=True)
+    pyodide = pyodide_source(app.srcdir)
+    if isinstance(pyodide, Path):
+        shutil.copytree(pyodide, static / "pyodide", dirs_exist_ok=True)
         pyodide = "pyodide/"
     live = {"pyodide": pyodide, "library": f"{archive.name}?v={version}"}
     (static / "live.json").write_text(json.dumps(live) + "\n", encoding="utf-8")

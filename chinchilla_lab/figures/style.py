@@ -110,7 +110,7 @@ def new_figure(width: float = 3.7, height: float = 2.9) -> "tuple[Figure, Axes]"
     # margins in inches hold the same labels whatever the size of the figure
     figure.subplots_adjust(
         left=0.72 / width,
-        right=1.0 - 0.14 / width,
+        right=1.0 - 0.2 / width,
         bottom=0.5 / height,
         top=1.0 - 0.12 / height,
     )

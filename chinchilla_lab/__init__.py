@@ -15,8 +15,10 @@ _MODULES = (
     "figures",
     "laws",
     "page",
+    "reports",
     "shape",
     "sources",
+    "tables",
     "units",
 )
 _NAMES = {

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Claim", "Source"]
+__all__ = ["Claim", "Source", "read_rows"]
 
 Evidence = Literal["primary", "secondary", "recomputed"]
 
@@ -65,3 +65,29 @@ class Claim:
     N: float | None = None
     D: float | None = None
     unique: float | None = None
+
+
+def read_rows(name: str) -> list[dict[str, str]]:
+    """Read a table of facts that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        File in ``chinchilla_lab/data``, [-]
+
+    Returns
+    -------
+    list of dict
+        Cells as text by column, one dict a row, [-]
+
+    Examples
+    --------
+    >>> read_rows("shapes.csv")[0]["name"]
+    'GPT-2 small'
+    """
+    # loaded only where a table is read: an import of the package needs neither
+    from csv import DictReader
+    from importlib.resources import files
+
+    path = files("chinchilla_lab") / "data" / name
+    return list(DictReader(path.read_text(encoding="utf-8").splitlines()))

@@ -9,6 +9,7 @@ import re
 
 __all__ = [
     "DAY",
+    "FLOP_PER_ND",
     "GB",
     "GIB",
     "HOUR",
@@ -24,6 +25,7 @@ DAY = 86400.0
 PF_DAY = 1e15 * DAY  # 8.64e19 FLOP, :cite:`kaplan2020scaling`, section 1.3
 GB = 1e9
 GIB = 2.0**30
+FLOP_PER_ND = 6.0  # the convention C = 6ND: 2 forward and 4 backward
 
 UNITS = (
     "FLOP",

@@ -13,10 +13,13 @@ from chinchilla_lab.laws import (
     HOFFMANN_2022,
     KAPLAN_2020_CMIN,
     KAPLAN_2020_JOINT,
+    MUENNIGHOFF_2023_C4,
+    MUENNIGHOFF_2023_REPEATED,
     PEARCE_2024,
     PUBLISHED,
     RATIO_20,
     AdditiveLaw,
+    DirectLaw,
     RecountedLaw,
 )
 
@@ -178,6 +181,46 @@ def test_every_law_takes_scalars_and_arrays(name, C):
 def test_targets_broadcast():
     N, L = np.array([[1e10], [1e11]]), np.array([2.1, 2.2, 2.3])
     assert allocation.tokens_for_loss(BESIROGLU_2024, N, L).shape == (2, 3)
+
+
+def test_repeated_data_law_is_its_base_at_the_optimum_only():
+    """At the optimum the surplus of parameters is zero; beyond it they wear out."""
+    law, base = MUENNIGHOFF_2023_REPEATED, MUENNIGHOFF_2023_C4
+    C = np.geomspace(1e18, 1e26, 9)
+    ours, plain = (allocation.compute_optimal(each, C) for each in (law, base))
+    np.testing.assert_allclose(ours.N, plain.N, rtol=1e-9)
+    np.testing.assert_allclose(ours.L, plain.L, rtol=1e-12)
+    N, D = 1e11, 1e10
+    L = law.loss(N, D)
+    assert base.loss(N, D) < L
+    assert allocation.tokens_for_loss(law, N, L) == pytest.approx(D, rel=1e-9)
+    h = 1e-5
+    slopes = [
+        -float(law.loss(N * np.exp(h), D) - law.loss(N / np.exp(h), D)) / (2 * h),
+        -float(law.loss(N, D * np.exp(h)) - law.loss(N, D / np.exp(h))) / (2 * h),
+    ]
+    assert allocation.elasticities(law, N, D) == pytest.approx(slopes, rel=1e-6)
+    target = float(ours.L[4])
+    assert pytest.approx(C[4], rel=1e-6) == allocation.optimal_for_loss(law, target).C
+    with pytest.raises(TypeError, match="its waste depends on the budget"):
+        allocation.waste(law, 2.0)
+
+
+def test_an_allocation_law_of_your_own():
+    class Steps(DirectLaw):
+        def optimum(self, C):
+            return np.sqrt(C / 60), np.sqrt(C / 60) * 10
+
+        def budget(self, N):
+            return 60 * np.asarray(N) ** 2
+
+    law = Steps(label="steps", corpus="none")
+    plan = allocation.compute_optimal(law, [1e20, 1e22])
+    np.testing.assert_allclose(plan.tokens_per_param, 10)
+    assert pytest.approx(1e22) == allocation.optimal_for_params(law, plan.N[1]).C
+    assert allocation.growth(law, 100) == pytest.approx((10, 10))
+    with pytest.raises(TypeError, match="defines no optimum"):
+        allocation.compute_optimal(DirectLaw(), 1e20)
 
 
 def test_unreachable_loss_names_floor_and_least_size():

@@ -2,7 +2,9 @@
 
 import json
 import re
+import warnings
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +20,10 @@ from chinchilla_lab.explorers.core import (
     Slider,
     Toggle,
 )
-from chinchilla_lab.explorers.kernel import KernelFace
-from chinchilla_lab.explorers.page import answer, pack
-from chinchilla_lab.explorers.svg import to_svg
+from chinchilla_lab.explorers.kernel import KernelFace, _Picture
+from chinchilla_lab.explorers.page import TOGETHER, answer, pack, respond
+from chinchilla_lab.explorers.svg import panel_svg, to_svg
+from chinchilla_lab.figures.style import SWATCHES
 from chinchilla_lab.laws import DEFAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
@@ -110,7 +113,7 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("tradeoff", {"law": "hoffmann-2022"}, "extra training compute", "+21.0%"),
     ("tradeoff", {"k": 0.1}, "tokens for the same loss", "unreachable"),
     ("accounting", {}, "N total", "8,030,261,248"),
-    ("accounting", {}, "masked attention equals the weights at T", "57,258"),
+    ("accounting", {}, "masked attention equals the weights at T [token]", "57,258"),
     ("flop_to_days", {}, "accelerator-hours", "7,022"),
     ("flop_to_days", {"mfu": 0.3}, "accelerator-hours", "9,362"),
     ("one_budget", {}, "parameters N", "9.05B parameters"),
@@ -268,3 +271,158 @@ def test_map_to_svg_is_the_map_of_matplotlib():
     assert to_svg(y, described["y"], y0, y1)[0] == pytest.approx(
         height - pixels[1], abs=0.01
     )
+
+
+WRONG = [  # kind of control, what is wrong with it, what its message says
+    (Slider, {"step": 0.3}, "miss high=1"),
+    (Slider, {"step": 5}, "no second position"),
+    (Slider, {"low": 2}, "low=2 must lie below high=1"),
+    (LogSlider, {"low": 0}, "low=0 has no logarithm"),
+    (LogSlider, {"steps": 0}, "must be at least 1"),
+    (Slider, {"name": "a b"}, "cannot be an argument"),
+    (Slider, {"label": ""}, "needs a label"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "message"), WRONG, ids=[m for *_, m in WRONG]
+)
+def test_controls_are_checked_when_they_are_made(kind, wrong, message):
+    right = {"name": "x", "label": "x", "low": 0.5, "high": 1, "value": 1, "step": 0.5}
+    if kind is LogSlider:
+        del right["step"]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        kind(**right | wrong)
+
+
+def test_positions_stay_in_range_and_counts_are_whole():
+    odd = LogSlider(name="x", low=1234.0, high=98765.0, value=2000.0, label="x")
+    for position in (0, 1, odd.steps - 1, odd.steps):
+        assert odd.parse(odd.at(position)) == odd.at(position)
+    n = LogSlider(name="n", low=8, high=65536, value=64, label="n", unit="count")
+    assert all(n.at(p) == round(n.at(p)) for p in range(n.steps + 1))
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "shown", "suffix"),
+    [
+        ("FLOP", 1e22, "1e22", "FLOP"),
+        ("FLOP/s", 989.4e12, "989.4 TFLOP/s", ""),
+        ("parameter", 9.05e9, "9.05B", "parameters"),
+        ("token", 1.84e11, "184B", "tokens"),
+        ("count", 64, "64", ""),
+        ("", 0.4, "0.4", ""),
+    ],
+)
+def test_box_and_suffix_say_the_unit_once(unit, value, shown, suffix):
+    control = LogSlider(
+        name="x", low=value / 10, high=value * 10, value=value, label="x", unit=unit
+    )
+    assert control.show(value) == shown
+    assert control.suffix == suffix
+    assert control.parse(shown) == pytest.approx(value, rel=1e-9)
+
+
+def sample(series=None):
+    """A small explorer: a line, and a value that may not go with another."""
+
+    def line(slope, up):
+        x = np.linspace(0.0, 1.0, 5)
+        return {"line": (x, slope * x if up else -slope * x)}
+
+    def readout(slope, up):
+        if slope > 8.0 and not up:
+            raise ValueError("slope above 8 only goes up")
+        return (Reading(label="slope", text=f"{slope:g}", value=slope),)
+
+    def draw(ax, found):
+        ax.plot(*found["line"], gid="line")
+        ax.set(xlim=(0.0, 1.0), ylim=(-10.0, 10.0))
+
+    return Explorer(
+        name="sample",
+        title="A line",
+        controls=(
+            Slider(name="slope", low=0.0, high=10.0, value=2.0, label="slope"),
+            Toggle(name="up", value=True, label="upwards"),
+        ),
+        series=series or line,
+        panels=(Panel(draw=draw, title="line", alt="A straight line through zero."),),
+        readout=readout,
+    )
+
+
+def test_values_that_do_not_go_together_are_explained_in_both_faces():
+    explorer = sample()
+    found = respond(explorer, {"slope": "9", "up": False})
+    assert found.errors == {TOGETHER: "slope above 8 only goes up"}
+    face = KernelFace(explorer)
+    face.inputs["slope"].value = 9
+    before = face.readout.value
+    face.inputs["up"].value = False
+    assert "slope above 8 only goes up" in face.message.value
+    assert face.readout.value == before
+    face.inputs["slope"].value = 3
+    assert face.message.value == ""
+    assert face.raw == {"slope": 3.0, "up": False}
+
+
+def test_kernel_face_shows_the_last_good_value_after_a_mistake():
+    face = KernelFace(sample())
+    face.typed["slope"].value = "many"
+    assert "is not a number" in face.message.value
+    face.inputs["up"].value = False
+    assert face.message.value == ""
+    assert face.typed["slope"].value == "2"
+    face.typed["slope"].value = "7.5"
+    assert face.raw == {"slope": 7.5, "up": False}
+
+
+def test_leaving_the_fitted_range_is_no_stderr(recwarn, monkeypatch):
+    """A warning on stderr stops the build of the book."""
+    from chinchilla_lab.checks import ExtrapolationWarning
+
+    def warns(slope, up):
+        warnings.warn("far out", ExtrapolationWarning, stacklevel=2)
+        return {"line": (np.zeros(1), np.zeros(1))}
+
+    monkeypatch.setenv("CHINCHILLA_LAB_FACE", "page")
+    explorer = sample(series=warns)
+    assert "slope 2" in explorer._repr_mimebundle_()["text/plain"]
+    explorer.plot()
+    assert not recwarn.list
+
+
+def test_colours_of_the_page_are_those_of_the_figures():
+    css = Path(__file__).parent.parent.joinpath("book/assets/explorer.css").read_text()
+    dark = css.index("html[data-theme=")
+    for name, light_colour, dark_colour in SWATCHES.values():
+        assert f"{name}: {light_colour};" in css[:dark]
+        assert f"{name}: {dark_colour};" in css[dark:]
+
+
+def test_drawing_is_the_same_each_time_and_small():
+    explorer = get("isoflop")
+    series, _ = explorer.compute(explorer.values())
+    first, again = (panel_svg(explorer.panels[0], series, "x") for _ in range(2))
+    assert first == again
+    assert len(first) < 20_000
+    for left_over in (
+        "<metadata",
+        "<?xml",
+        "<!DOCTYPE",
+        "<title",
+        "font-family",
+        "#0064a4;",
+    ):
+        assert left_over not in first
+
+
+def test_moving_in_a_kernel_paints_what_a_new_drawing_would():
+    """The kept background and its artists give the pixels of a figure made anew."""
+    explorer = get("isoflop")
+    moved = KernelFace(explorer)
+    moved.typed["C"].value = "1e20"
+    series, _ = explorer.compute(explorer.values(C=1e20))
+    anew = _Picture(explorer.panels[0], series)
+    assert moved.pictures[0].image.value == anew.image.value

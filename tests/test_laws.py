@@ -45,8 +45,6 @@ def recall(law, claim):
     if claim.C is None:
         return getattr(law, claim.quantity)
     plan = allocation.compute_optimal(law, claim.C)
-    if claim.quantity == "6N":
-        return 6 * plan.N
     return getattr(plan, claim.quantity)
 
 

@@ -33,13 +33,13 @@ from chinchilla_lab.allocation.results import (
     Overhead,
     Spread,
 )
-from chinchilla_lab.allocation.solving import FLOP_PER_ND
 from chinchilla_lab.allocation.targets import (
     least_params,
     loss_floor,
     params_for_loss,
     tokens_for_loss,
 )
+from chinchilla_lab.units import FLOP_PER_ND
 
 __all__ = [
     "FLOP_PER_ND",

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.allocation.price import waste
 from chinchilla_lab.allocation.results import Hedge, Interval, Spread
-from chinchilla_lab.allocation.solving import FLOP_PER_ND, optimum
+from chinchilla_lab.allocation.solving import optimum
 from chinchilla_lab.checks import fraction, positive
 from chinchilla_lab.laws.families import Law, LossLaw
-from chinchilla_lab.units import text
+from chinchilla_lab.sources import read_rows
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["default_interval", "hedge", "spread"]
 
@@ -94,11 +95,7 @@ def hedge(laws: Iterable[LossLaw], C: ArrayLike) -> Hedge:
 
 @cache
 def _bootstrap() -> dict[str, Array]:
-    from csv import DictReader
-    from importlib.resources import files
-
-    path = files("chinchilla_lab") / "data" / "besiroglu2024_bootstrap.csv"
-    rows = list(DictReader(path.read_text(encoding="utf-8").splitlines()))
+    rows = read_rows("besiroglu2024_bootstrap.csv")
     return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
 
 

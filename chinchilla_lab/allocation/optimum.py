@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.results import Allocation
 from chinchilla_lab.allocation.solving import (
-    FLOP_PER_ND,
     additive,
     bisect,
     needs_loss,
@@ -13,7 +12,8 @@ from chinchilla_lab.allocation.solving import (
     slopes,
 )
 from chinchilla_lab.checks import InfeasibleError, positive
-from chinchilla_lab.laws.families import AllocationLaw, Law, LossLaw, RatioLaw
+from chinchilla_lab.laws.families import DirectLaw, Law, LossLaw
+from chinchilla_lab.units import FLOP_PER_ND
 
 __all__ = [
     "compute_optimal",
@@ -74,7 +74,7 @@ def compute_optimal(law: Law, C: ArrayLike) -> Allocation:
     '9.045e+09 1.843e+11 20.4 2.141'
     """
     c = positive("C", C)
-    if isinstance(law, AllocationLaw | RatioLaw):
+    if isinstance(law, DirectLaw):
         N, D = law.optimum(c)
         plan = Allocation(law=law, C=c[()], N=N, D=D, L=None)
     else:
@@ -119,7 +119,7 @@ def optimal_for_params(law: Law, N: ArrayLike) -> Allocation:
     '1.4441e+11'
     """
     n = positive("N", N)
-    if isinstance(law, AllocationLaw | RatioLaw):
+    if isinstance(law, DirectLaw):
         c = law.budget(n)
         plan = Allocation(law=law, C=c, N=n[()], D=law.optimum(c)[1], L=None)
     else:
@@ -179,7 +179,7 @@ def optimal_for_loss(law: Law, L: ArrayLike) -> Allocation:
     """
     with_loss = needs_loss(law, "loss to aim at")
     target = positive("L", L)
-    endless = np.asarray(np.inf)
+    endless = np.asarray(1e300)  # not infinity: laws divide N by what D can use
     floor = float(with_loss._loss(endless, endless))
     if target.min() <= floor:
         raise InfeasibleError(

@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.optimum import optimal_for_loss
 from chinchilla_lab.allocation.results import Overhead
-from chinchilla_lab.allocation.solving import FLOP_PER_ND, additive, needs_loss
+from chinchilla_lab.allocation.solving import additive, needs_loss
 from chinchilla_lab.checks import InfeasibleError, one_of, positive
 from chinchilla_lab.laws.families import AdditiveLaw, LossLaw
+from chinchilla_lab.units import FLOP_PER_ND
 
 __all__ = ["efficiency", "least_size_factor", "overhead", "waste"]
 

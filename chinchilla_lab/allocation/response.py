@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.solving import needs_loss, optimum, slopes
 from chinchilla_lab.checks import positive
-from chinchilla_lab.laws.families import AllocationLaw, Law, LossLaw, RatioLaw
+from chinchilla_lab.laws.families import DirectLaw, Law, LossLaw
 
 __all__ = ["elasticities", "elasticity_ratio", "growth", "local_exponent"]
 
@@ -108,8 +108,9 @@ def growth(law: Law, factor: ArrayLike, C: ArrayLike = 1e21) -> tuple[Array, Arr
     '5.37 1.86'
     """
     f, c = positive("factor", factor), positive("C", C)
-    if isinstance(law, AllocationLaw | RatioLaw):
-        return np.asarray(f**law.a)[()], np.asarray(f**law.b)[()]
+    if isinstance(law, DirectLaw):
+        (n0, d0), (n1, d1) = law.optimum(c), law.optimum(f * c)
+        return n1 / n0, d1 / d0
     with_loss = needs_loss(law, "growth")
     before, after = optimum(with_loss, c), optimum(with_loss, f * c)
     return np.asarray(after[0] / before[0])[()], np.asarray(after[1] / before[1])[()]

@@ -165,6 +165,15 @@ class Hedge:
     D: Array
     worst: Array
 
+    def _repr_html_(self) -> str:
+        cells = np.broadcast_arrays(self.C, self.N, self.D, self.worst)
+        rows = [
+            [text(c, "FLOP"), text(n, "parameter"), text(d, "token"), f"{w:.2%}"]
+            for c, n, d, w in zip(*map(np.ravel, cells), strict=True)
+        ]
+        head = ("C", "N [parameter]", "D [token]", "wasted at worst")
+        return html_table(head, rows)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Interval:
@@ -191,3 +200,19 @@ class Interval:
     def tokens_per_param(self) -> tuple[Array, Array]:
         """Lower and upper ratio at the optimum, [token/parameter]."""
         return self.D[0] / self.N[1], self.D[1] / self.N[0]
+
+    def _repr_html_(self) -> str:
+        ends = (*self.N, *self.D, *self.tokens_per_param)
+        rows = [
+            [
+                text(c, "FLOP"),
+                f"{text(n0, 'parameter')} to {text(n1, 'parameter')}",
+                f"{text(d0, 'token')} to {text(d1, 'token')}",
+                f"{text(r0, '')} to {text(r1, '')}",
+            ]
+            for c, n0, n1, d0, d1, r0, r1 in zip(
+                *map(np.ravel, np.broadcast_arrays(self.C, *ends)), strict=True
+            )
+        ]
+        head = ("C", "N [parameter]", "D [token]", "D/N [token/parameter]")
+        return html_table(head, rows, f"{self.level:.0%} of resamples")

@@ -12,14 +12,12 @@ from chinchilla_lab.laws.families import (
     KaplanLaw,
     Law,
     LossLaw,
-    RepeatedDataLaw,
 )
+from chinchilla_lab.units import FLOP_PER_ND
 
-__all__ = ["FLOP_PER_ND", "additive", "bisect", "needs_loss", "optimum", "slopes"]
+__all__ = ["additive", "bisect", "needs_loss", "optimum", "slopes"]
 
 Array = NDArray[np.float64]
-
-FLOP_PER_ND = 6.0
 
 
 def additive(law: LossLaw) -> AdditiveLaw | None:
@@ -28,9 +26,6 @@ def additive(law: LossLaw) -> AdditiveLaw | None:
         return law
     if isinstance(law, KaplanLaw):
         return law.as_additive()
-    if isinstance(law, RepeatedDataLaw):
-        # data seen once: at the optimum the surplus of parameters is just zero
-        return law.base
     return None
 
 

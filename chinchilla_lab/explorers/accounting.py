@@ -76,7 +76,10 @@ def _readout(
             value=many / few,
         ),
         quantity(
-            "masked attention equals the weights at T", causal_crossover(shape), "", 5
+            "masked attention equals the weights at T [token]",
+            causal_crossover(shape),
+            "",
+            5,
         ),
     )
 

@@ -5,7 +5,12 @@ import numpy as np
 from chinchilla_lab.allocation import compute_optimal, default_interval
 from chinchilla_lab.explorers.common import budget, fit_note
 from chinchilla_lab.explorers.core import Explorer, Panel, Reading, Toggle
-from chinchilla_lab.figures.allocation import draw_ratio, draw_sizes, series_allocation
+from chinchilla_lab.figures.allocation import (
+    NEAR,
+    draw_ratio,
+    draw_sizes,
+    series_allocation,
+)
 from chinchilla_lab.laws import DEFAULT, PUBLISHED, SPREAD
 from chinchilla_lab.units import text
 
@@ -14,7 +19,7 @@ __all__ = ["EXPLORER"]
 
 def _readout(C: float, others: bool, band: bool, dots: bool) -> tuple[Reading, ...]:
     rows = []
-    for name in SPREAD if others else SPREAD[:4]:
+    for name in SPREAD if others else NEAR:
         law = PUBLISHED[name]
         plan = compute_optimal(law, C)
         ratio = float(plan.tokens_per_param)

@@ -5,6 +5,7 @@ fixed, so ticks, grid and labels are painted once and kept as a background.
 """
 
 import io
+from html import escape
 from typing import Any
 
 import ipywidgets as widgets
@@ -22,7 +23,7 @@ from chinchilla_lab.explorers.core import (
     Toggle,
     Value,
 )
-from chinchilla_lab.explorers.page import readout_html, respond
+from chinchilla_lab.explorers.page import TOGETHER, readout_html, respond
 from chinchilla_lab.explorers.svg import live_artists, panel_figure
 from chinchilla_lab.figures.style import Series, style
 
@@ -87,7 +88,9 @@ class KernelFace(widgets.VBox):
 
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
+        # raw: what the figure shows; asked: what the controls say
         self.raw: dict[str, Value] = {c.name: c.value for c in explorer.controls}
+        self.asked: dict[str, Value] = dict(self.raw)
         self.inputs: dict[str, widgets.Widget] = {}
         self.typed: dict[str, widgets.Text] = {}
         self.message = widgets.HTML()
@@ -162,18 +165,23 @@ class KernelFace(widgets.VBox):
             self._busy = False
 
     def _move(self, name: str, raw: Value) -> None:
-        found = respond(self.explorer, self.raw | {name: raw})
+        found = respond(self.explorer, self.asked | {name: raw})
         if found.errors:
             # nothing is lost: the figure and the last good value stay
-            self.message.value = f"<b role='alert'>{found.errors.get(name, '')}</b>"
+            text = escape(" ".join(found.errors.values()))
+            self.message.value = f"<b role='alert'>{text}</b>"
+            if TOGETHER in found.errors:
+                self.asked = dict(found.values)  # until another control gives way
             return
         self.message.value = ""
-        self.raw = dict(found.values)
-        control = next(c for c in self.explorer.controls if c.name == name)
-        if isinstance(control, Slider | LogSlider) and isinstance(raw, str):
-            self._quietly(
-                self.inputs[name], control.position(float(found.values[name]))
-            )
+        self.raw, self.asked = dict(found.values), dict(found.values)
+        for control in self.explorer.controls:
+            value = self.raw[control.name]
+            if control.name in self.typed:
+                self._quietly(self.typed[control.name], control.show(value))
+            if isinstance(control, Slider | LogSlider) and isinstance(raw, str):
+                place = control.position(float(value))
+                self._quietly(self.inputs[control.name], place)
         for picture in self.pictures:
             picture.update(found.series)
         self._show(found)

@@ -1,8 +1,6 @@
 """Where the published laws put a budget, and where real models stand."""
 
-from csv import DictReader
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +21,12 @@ from chinchilla_lab.figures.style import (
     log_axis,
 )
 from chinchilla_lab.laws import PUBLISHED
+from chinchilla_lab.sources import read_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LINES", "draw_ratio", "draw_sizes", "models", "series_allocation"]
+__all__ = ["LINES", "NEAR", "draw_ratio", "draw_sizes", "models", "series_allocation"]
 
 C_RANGE = (1e17, 1e27)
 _GRID = np.geomspace(*C_RANGE, 81)
@@ -46,11 +45,20 @@ LINES: dict[str, tuple[str, str]] = {
 }
 
 
+NEAR = (
+    "besiroglu-2024",
+    "hoffmann-2022",
+    "hoffmann-2022-envelope",
+    "hoffmann-2022-isoflop",
+    "ratio-20",
+)
+"""Laws of one corpus and one count, which are always drawn."""
+
+
 @cache
 def models() -> tuple[dict[str, str], ...]:
     """Return published training runs, one row each, sources included."""
-    path = files("chinchilla_lab") / "data" / "models.csv"
-    return tuple(DictReader(path.read_text(encoding="utf-8").splitlines()))
+    return tuple(read_rows("models.csv"))
 
 
 def _runs(mixture: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -79,11 +87,10 @@ def series_allocation(C: float, others: bool, band: bool, dots: bool) -> Series:
     dict
         ``N-<law>`` and ``ratio-<law>`` against C [FLOP], bands, dots and markers
     """
-    far = {"gadre-2024-rpj", "kaplan-2020-cmin", "muennighoff-2023-c4"}
     series: Series = {}
     for name in LINES:
         plan = compute_optimal(PUBLISHED[name], _GRID)
-        shown = others or name not in far
+        shown = others or name in NEAR
         series[f"N-{name}"] = (_GRID, np.asarray(plan.N)) if shown else _NONE
         ratio = np.asarray(plan.tokens_per_param)
         series[f"ratio-{name}"] = (_GRID, ratio) if shown else _NONE

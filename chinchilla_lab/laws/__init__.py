@@ -3,6 +3,7 @@
 from chinchilla_lab.laws.families import (
     AdditiveLaw,
     AllocationLaw,
+    DirectLaw,
     Fitted,
     KaplanLaw,
     Law,
@@ -17,6 +18,7 @@ from chinchilla_lab.laws.published import __all__ as _published
 __all__ = [
     "AdditiveLaw",
     "AllocationLaw",
+    "DirectLaw",
     "Fitted",
     "KaplanLaw",
     "Law",

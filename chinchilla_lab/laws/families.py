@@ -21,12 +21,13 @@ from chinchilla_lab.checks import (
     positive_span,
 )
 from chinchilla_lab.sources import Claim, Source
-from chinchilla_lab.units import text
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = [
     "N_COUNTS",
     "AdditiveLaw",
     "AllocationLaw",
+    "DirectLaw",
     "Fitted",
     "KaplanLaw",
     "Law",
@@ -520,19 +521,29 @@ class RepeatedDataLaw(LossLaw):
         ExtrapolationWarning
             If ``N`` or ``D`` leaves the fitted range.
         """
-        n, d = positive("N", N), positive("D", D)
-        u = d if unique is None else np.minimum(positive("unique", unique), d)
-        self.warn_outside(N=n, D=d)
-        base = self.base
-        # the size for which u tokens would be the compute-optimal data
-        useful = base.G * (base.G * u) ** (base.beta / base.alpha)
-        n_u = np.minimum(n, useful)
-        n_eff = n_u * (1.0 + self.R_N * -np.expm1(-(n / n_u - 1.0) / self.R_N))
-        d_eff = u * (1.0 + self.R_D * -np.expm1(-(d / u - 1.0) / self.R_D))
-        return base._loss(n_eff, d_eff)
+        n, sizes = positive_span("N", N)
+        d, tokens = positive_span("D", D)
+        self.warn_outside(N=sizes, D=tokens)
+        if unique is None:
+            return self._loss(n, d)
+        u = np.minimum(positive("unique", unique), d)
+        return self._worn(n, self._tokens(u, d / u), u)
 
     def _loss(self, N: Array, D: Array) -> Array:
-        return self.loss(N, D)
+        return self._worn(N, D, D)
+
+    def _worn(self, N: Array, effective: Array, unique: Array) -> Array:
+        """Loss when surplus parameters wear out and the tokens already did."""
+        base = self.base
+        # the size for which the unique tokens would be the compute-optimal data
+        useful = base.G * (base.G * unique) ** (base.beta / base.alpha)
+        used = np.minimum(N, useful)
+        surplus = used * self.R_N * -np.expm1(-(N / used - 1.0) / self.R_N)
+        return base._loss(used + surplus, effective)
+
+    def _tokens(self, unique: Array, epochs: Array) -> Array:
+        repeats = self.R_D * -np.expm1(-(epochs - 1.0) / self.R_D)
+        return unique * (1.0 + repeats)
 
     def effective_tokens(self, unique: ArrayLike, epochs: ArrayLike) -> Array:
         """Fresh tokens that would serve as well as some epochs of unique ones.
@@ -560,18 +571,57 @@ class RepeatedDataLaw(LossLaw):
                 f"epochs={passes.min():g} must be at least 1; for part of an epoch "
                 "use the tokens seen as unique"
             )
-        return np.asarray(u * (1.0 - self.R_D * np.expm1(-(passes - 1.0) / self.R_D)))[
-            ()
-        ]
+        return self._tokens(u, passes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AllocationLaw(Law):
+class DirectLaw(Law):
+    """A law that says where the optimum lies and knows no loss.
+
+    A family of your own defines ``optimum`` and ``budget``, and the exponent ``a`` if
+    the optimal size is a power of compute.
+    """
+
+    def optimum(self, C: ArrayLike) -> tuple[Array, Array]:
+        """Optimal size and data of a budget.
+
+        Parameters
+        ----------
+        C : array_like
+            Training compute, [FLOP]
+
+        Returns
+        -------
+        N : numpy.ndarray or float
+            Parameters, counted as ``N_counts`` says, [parameter]
+        D : numpy.ndarray or float
+            Tokens, [token]
+        """
+        raise TypeError(f"{type(self).__name__} defines no optimum")
+
+    def budget(self, N: ArrayLike) -> Array:
+        """Compute for which N is the optimal size: the inverse of :meth:`optimum`.
+
+        Parameters
+        ----------
+        N : array_like
+            Parameters, counted as ``N_counts`` says, [parameter]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Training compute, [FLOP]
+        """
+        raise TypeError(f"{type(self).__name__} defines no budget")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllocationLaw(DirectLaw):
     r"""Where the optimum lies, without a loss.
 
     .. math::
 
-       N^*(C) = c \left(\frac{f C}{C_0}\right)^{a}, \qquad D^*(C) = \frac{C}{m N^*}
+       N^*(C) = c \left(\frac{f C}{C_0}\right)^{a}, \qquad D^*(C) = \frac{C}{6 N^*}
 
     or the same for :math:`D^*` with the roles exchanged.
 
@@ -588,8 +638,6 @@ class AllocationLaw(Law):
     C_share : float, optional
         Share f of the budget that the source's compute counts, for example 1/2 for
         the minimal compute of Kaplan et al. far below the critical batch, [-]
-    flop_per_ND : float, optional
-        FLOP m per parameter and token in the source's budget, [FLOP]
 
     Examples
     --------
@@ -604,14 +652,13 @@ class AllocationLaw(Law):
     gives: Literal["N", "D"] = "N"
     C_unit: float = 1.0
     C_share: float = 1.0
-    flop_per_ND: float = 6.0
 
     family: ClassVar[str] = "allocation"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("gives", self.gives, ("N", "D"))
-        for name in ("coefficient", "exponent", "C_unit", "C_share", "flop_per_ND"):
+        for name in ("coefficient", "exponent", "C_unit", "C_share"):
             positive(name, getattr(self, name))
 
     @property
@@ -641,7 +688,7 @@ class AllocationLaw(Law):
         """
         c = positive("C", C)
         given = self.coefficient * (self.C_share * c / self.C_unit) ** self.exponent
-        other = c / (self.flop_per_ND * given)
+        other = c / (FLOP_PER_ND * given)
         return (given, other) if self.gives == "N" else (other, given)
 
     def budget(self, N: ArrayLike) -> Array:
@@ -663,7 +710,7 @@ class AllocationLaw(Law):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RatioLaw(Law):
+class RatioLaw(DirectLaw):
     r"""A fixed number of tokens per parameter.
 
     .. math:: D = r N, \qquad N^*(C) = \sqrt{C / 6 r}
@@ -713,7 +760,7 @@ class RatioLaw(Law):
         D : numpy.ndarray or float
             Tokens, [token]
         """
-        n = np.sqrt(positive("C", C) / (6.0 * self.tokens_per_param))
+        n = np.sqrt(positive("C", C) / (FLOP_PER_ND * self.tokens_per_param))
         return n, self.tokens_per_param * n
 
     def budget(self, N: ArrayLike) -> Array:
@@ -730,7 +777,7 @@ class RatioLaw(Law):
             Training compute, [FLOP]
         """
         n = positive("N", N)
-        return np.asarray(6.0 * self.tokens_per_param * n * n)[()]
+        return np.asarray(FLOP_PER_ND * self.tokens_per_param * n * n)[()]
 
 
 def _meta(law: Law) -> dict[str, Any]:

@@ -435,7 +435,6 @@ def _porian(
     coefficient: float,
     exponent: float,
     *claims: Claim,
-    **meta: str,
 ) -> AllocationLaw:
     """One step of the ladder: RefinedWeb, plain regression of the exported optima."""
     return AllocationLaw(
@@ -455,7 +454,6 @@ def _porian(
             note="the paper prints a bootstrap-weighted regression",
         ),
         claims=claims,
-        caution=meta.get("caution", ""),
     )
 
 
@@ -527,7 +525,7 @@ DEEPSEEK_2024 = AllocationLaw(
     ),
     claims=(
         Claim(quantity="a", value=0.5243, rtol=1e-9, where="equation 4"),
-        Claim(quantity="6N", C=1e24, value=0.1715 * 1e24**0.5243, rtol=2e-4,
+        Claim(quantity="N", C=1e24, value=0.1715 * 1e24**0.5243 / 6, rtol=2e-4,
               where="equation 4, M of the same budget"),
     ),
     caution="The law gives FLOP per token M, attention included and vocabulary not. N "

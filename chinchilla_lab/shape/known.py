@@ -1,12 +1,11 @@
 """Published shapes, read from ``data/shapes.csv`` and Table A9 on first use."""
 
 from collections.abc import Iterator, Mapping
-from csv import DictReader
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.sources import read_rows
 
 __all__ = ["SHAPES", "shape_rows", "table_a9"]
 
@@ -26,11 +25,6 @@ _FLAGS = ("gated", "tied", "biases")
 _WORDS = ("norm", "positions")
 
 
-def _read(name: str) -> list[dict[str, str]]:
-    path = files("chinchilla_lab") / "data" / name
-    return list(DictReader(path.read_text(encoding="utf-8").splitlines()))
-
-
 @cache
 def shape_rows() -> dict[str, dict[str, str]]:
     """Return the rows of the shape table as text, sources included, by id.
@@ -40,7 +34,7 @@ def shape_rows() -> dict[str, dict[str, str]]:
     dict
         Row by id, [-]
     """
-    return {row["id"]: row for row in _read("shapes.csv")}
+    return {row["id"]: row for row in read_rows("shapes.csv")}
 
 
 def _shape(row: dict[str, str]) -> TransformerShape:
@@ -107,5 +101,5 @@ def table_a9() -> tuple[tuple[float, TransformerShape], ...]:
                 positions="relative",
             ),
         )
-        for row in _read("hoffmann2022_table_a9.csv")
+        for row in read_rows("hoffmann2022_table_a9.csv")
     )

@@ -30,8 +30,11 @@ class InfeasibleError(ValueError):
 
 def _numbers(name: str, x: ArrayLike, kind: str) -> Array:
     try:
-        values = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(x)
+        if given.dtype.kind in "bUS":  # numpy would take "1e22" and True for numbers
+            raise TypeError
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name}={x!r} is not a number; parse text with "
             f"chinchilla_lab.units.parse({x!r}, unit) first"

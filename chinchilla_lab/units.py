@@ -52,7 +52,7 @@ _DECIMAL = {
     "Y": 1e24,
 }
 _WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+_BINARY = {f"{p}i": 2.0 ** (10 * k) for k, p in enumerate("KMGTPEZ", start=1)}
 _TIME = {
     "s": 1.0,
     "sec": 1.0,
@@ -68,6 +68,7 @@ _TIME = {
     "week": 7 * DAY,
     "month": 365.25 / 12 * DAY,
     "year": 365.25 * DAY,
+    "yr": 365.25 * DAY,
 }
 _NUMBER = r"^([+-]?(?:\d[\d_]*(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)$"
 _POWER = r"^([+-]?[\d.]*)\s*(?:[x×*]\s*)?10\s*(?:\^|\*\*)\s*([+-]?\d+)\s*(.*)$"
@@ -121,11 +122,14 @@ def parse(quantity: str | float, unit: str) -> float:
     """  # noqa: E501 - the message is one line, as a user sees it
     if unit not in UNITS:
         raise UnitError(f"unit={unit!r} is not known; choose from: {', '.join(UNITS)}")
-    if isinstance(quantity, int | float) and not isinstance(quantity, bool):
-        return _finite(float(quantity), quantity)
-    written = str(quantity).strip()
-    number, suffix = _split(written, unit)
-    return _finite(number * _factor(suffix, unit, written), quantity)
+    try:
+        if isinstance(quantity, int | float) and not isinstance(quantity, bool):
+            return _finite(float(quantity), quantity)
+        written = str(quantity).strip()
+        number, suffix = _split(written, unit)
+        return _finite(number * _factor(suffix, unit, written), quantity)
+    except OverflowError:
+        raise UnitError(f"{quantity!r} is too large for a number") from None
 
 
 def _finite(value: float, quantity: str | float) -> float:
@@ -136,8 +140,8 @@ def _finite(value: float, quantity: str | float) -> float:
 
 def _split(written: str, unit: str) -> tuple[float, str]:
     plain = written.replace("\u202f", "").replace("\u00a0", " ").strip()
-    if plain.startswith("$") and unit == "USD":
-        plain = plain[1:].strip()
+    if unit == "USD":
+        plain = re.sub(r"^(-?)(?:\$|USD\b)\s*", r"\1", plain)
     # 10^22, 3x10^24, 3·10²⁴
     power = re.sub(
         r"10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)",
@@ -147,7 +151,11 @@ def _split(written: str, unit: str) -> tuple[float, str]:
     match = re.match(_POWER, power)
     if match:
         mantissa, exponent, suffix = match.groups()
-        head = 1.0 if mantissa in ("", "+") else float(mantissa)
+        if mantissa.count(".") > 1 or mantissa in (".", "-."):
+            raise UnitError(
+                f"{written!r} is not a number; write it like {_example(unit)}"
+            )
+        head = float(mantissa + "1" if mantissa in ("", "+", "-") else mantissa)
         return head * 10.0 ** int(exponent), suffix.strip()
     match = re.match(_NUMBER, plain)
     if not match:
@@ -206,7 +214,8 @@ def _recognise(suffix: str, unit: str) -> tuple[str, float]:
     if size and not (word == "B" and unit not in ("byte", "byte/s")):
         return size
     lower = word.lower()
-    singular = lower[:-1] if lower.endswith("s") and len(lower) > 1 else lower
+    plural = lower.endswith("s") and lower not in _TIME
+    singular = lower[:-1] if plural else lower
     if singular in _TIME and (unit == "s" or len(singular) > 1):
         return "s", _TIME[singular]
     match = re.fullmatch(r"\$?\s*([A-Za-z]*)\s*(USD|usd|dollars?|\$)", word)
@@ -215,7 +224,7 @@ def _recognise(suffix: str, unit: str) -> tuple[str, float]:
         if factor is not None:
             return "USD", factor
     counted = re.fullmatch(
-        r"([A-Za-z]*?)\s*(tokens?|tok|parameters?|params?|accelerators?|gpus?|tpus?)",
+        r"([A-Za-z]*?)\s*(tokens?|toks?|parameters?|params?|accelerators?|gpus?|tpus?)",
         word,
         flags=re.IGNORECASE,
     )
@@ -239,14 +248,16 @@ def _recognise(suffix: str, unit: str) -> tuple[str, float]:
 
 def _flop(word: str) -> tuple[str, float] | None:
     day = re.fullmatch(
-        r"([kMGTPEZY]?)(?:F|FLOPS?|FLOPs|FLOP/s)[\s·*-]?(s|sec|h|hours?|days?|years?)",
-        word,
+        r"([kMGTPEZY]?)(?:F|FLOPS?|FLOPs)(?:/s)?[\s·*-]?(s|sec|h|hours?|days?|years?)",
+        _upright(word),
     )
     if day:
         time = day.group(2)
         seconds = _TIME[time] if time in _TIME else _TIME[time.rstrip("s")]
         return "FLOP", _DECIMAL[day.group(1)] * seconds
-    match = re.fullmatch(r"([kMGTPEZY]?)\s*(FLOPS?|FLOPs|flops?)(/s|ps|/sec)?", word)
+    match = re.fullmatch(
+        r"([kMGTPEZY]?)\s*(FLOPS?|FLOPs|F(?=/s))(/s|ps|/sec)?", _upright(word)
+    )
     if not match:
         return None
     prefix, name, rate = match.groups()
@@ -255,6 +266,30 @@ def _flop(word: str) -> tuple[str, float] | None:
     if name == "FLOPS":
         return "FLOPS", _DECIMAL[prefix]
     return "FLOP", _DECIMAL[prefix]
+
+
+_NAMES = {
+    "kilo": "k",
+    "mega": "M",
+    "giga": "G",
+    "tera": "T",
+    "peta": "P",
+    "exa": "E",
+    "zetta": "Z",
+    "yotta": "Y",
+}
+
+
+def _upright(word: str) -> str:
+    """Write a unit of FLOP the usual way: tflop/s, exaflop, pf-day."""
+    for name, letter in _NAMES.items():
+        word = re.sub(rf"^{name}(?=flop)", letter, word, flags=re.IGNORECASE)
+    small = re.match(r"([mgtpezy])(f|flops?)(?=$|/|ps|[\s·*-])", word)
+    if small:
+        word = small.group(1).upper() + word[1:]
+    word = re.sub(r"flops(?=$|/|-|ps)", "FLOPs", word)
+    word = re.sub(r"flop(?=$|/|-|ps)", "FLOP", word)
+    return re.sub(r"^([kMGTPEZY])f(?=$|/|[\s·*-])", r"\1F", word)
 
 
 def _bytes(word: str) -> tuple[str, float] | None:

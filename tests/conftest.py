@@ -6,9 +6,13 @@ import sys
 import threading
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# a busy machine is no bug
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 FLAGS = [

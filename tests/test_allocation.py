@@ -270,6 +270,24 @@ def test_a_law_without_a_loss_says_so():
         allocation.waste(PEARCE_2024, 2.0)
 
 
+def test_laws_without_closed_form_name_floor_and_least_size():
+    with pytest.raises(lab.InfeasibleError, match=r"floor is 1\.9979; no size can"):
+        allocation.tokens_for_loss(PEARCE_2024, 7e9, 1.8)
+    assert allocation.least_params(PEARCE_2024, 1.7) == np.inf
+    some = allocation.tokens_for_loss(PEARCE_2024, [7e9, 7e10], 1.99, infeasible="nan")
+    assert np.isnan(some[0])
+    assert PEARCE_2024.loss(7e10, some[1]) == pytest.approx(1.99, rel=1e-12)
+
+
+def test_what_is_no_law_or_no_number_is_refused_by_name():
+    with pytest.raises(TypeError, match="law='besiroglu-2024' is no law"):
+        allocation.compute_optimal("besiroglu-2024", 1e22)
+    with pytest.raises(TypeError, match="has no waste"):
+        allocation.hedge([BESIROGLU_2024, RATIO_20], 1e22)
+    with pytest.raises(ValueError, match=r"C='1e22' is not a number; parse text"):
+        allocation.compute_optimal(BESIROGLU_2024, "1e22")
+
+
 def test_least_size_factor_is_the_wall():
     wall = allocation.least_size_factor(BESIROGLU_2024)
     assert np.isfinite(allocation.overhead(BESIROGLU_2024, wall * 1.0001).token_factor)

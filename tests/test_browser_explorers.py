@@ -296,6 +296,7 @@ def settled(page, root, text):
     page.wait_for_function(
         "([id, text]) => document.querySelector(`#${id} .cl-status`).textContent.includes(text)",
         arg=[root.get_attribute("id"), text],
+        timeout=60_000,
     )
 
 
@@ -458,6 +459,24 @@ def test_unreachable_python_is_said_and_can_be_tried_again(
         arg=figure,
     )
     assert slider.input_value() == str(int(place) + 1)
+
+
+MISSING = ("live.json", "pyodide.asm.wasm", "numpy", "chinchilla_lab.zip")
+
+
+@pytest.mark.parametrize("piece", MISSING)
+def test_a_missing_piece_is_named(piece, local_python, new_page):
+    page = new_page(
+        FIRST_PAGE,
+        prepare=lambda c: c.route(
+            f"**/{piece}*", lambda route: route.fulfill(status=404, body="gone")
+        ),
+    )
+    root = page.locator(".cl-explorer").first
+    root.locator("input[type=range]").first.press("ArrowRight")
+    settled(page, root, "Not live: Python could not be loaded")
+    assert piece in root.locator(".cl-status").inner_text()
+    assert not page.record.page_errors
 
 
 def core_from_npm(folder):

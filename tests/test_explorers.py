@@ -147,6 +147,9 @@ BAD = [
     ({"C": "much"}, "C", "is not a number"),
     ({"law": "mine"}, "law", "is not one of besiroglu-2024"),
     ({"k": True}, "k", "is not a number"),
+    ({"C": "5e16"}, "C", "lies outside 1e17 to 1e27"),
+    ({"C": 1}, "C", "lies outside 1e17 to 1e27"),
+    ({"law": []}, "law", "is not one of besiroglu-2024"),
 ]
 
 
@@ -156,6 +159,13 @@ def test_bad_input_is_answered_by_control(raw, control, message):
     assert list(found.errors) == [control]
     assert message in found.errors[control]
     assert not found.series
+
+
+def test_typed_values_between_steps_take_the_nearest():
+    """Half a layer is no layer, and a width of 4097 has no heads of 128."""
+    typed = json.dumps({"d_model": "4097", "n_layers": "31.6"})
+    values = answer("accounting", typed).values
+    assert (values["d_model"], values["n_layers"]) == (4096, 32)
 
 
 def test_packed_answer_holds_the_same_numbers():

@@ -147,6 +147,12 @@ def test_library_archive_is_the_library(site):
         assert file.read("chinchilla_lab/laws/published.py") == source.read_bytes()
 
 
+# formulas drawn, fonts there; on a busy machine the network may not look idle for long
+SETTLED = (
+    "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
+)
+
+
 def test_weight_that_a_browser_loads(site, pages, new_page):
     for path in pages:
         name = path.relative_to(site).as_posix()
@@ -157,7 +163,8 @@ def test_weight_that_a_browser_loads(site, pages, new_page):
                 "requestfinished", lambda request: loaded.setdefault(request.url)
             ),
         )
-        page.wait_for_load_state("networkidle")
+        page.evaluate(SETTLED)
+        page.wait_for_timeout(300)
         total = 0
         for url in loaded:
             parts = urlsplit(url)

@@ -3,6 +3,13 @@
 
 let pack = null;
 
+// Pyodide waits for ever where its WebAssembly cannot be had: settle only in that case.
+async function missing(url) {
+  const reply = await fetch(url, { method: "HEAD" });
+  if (!reply.ok) throw new Error(`${url} answered ${reply.status}`);
+  return new Promise(() => {});
+}
+
 async function start({ pyodide: index, library }) {
   const step = (text) => postMessage({ kind: "progress", text });
   step("Loading Python and numpy (1 of 2), about 9 MB on the first visit");
@@ -10,7 +17,9 @@ async function start({ pyodide: index, library }) {
   archive.catch(() => {}); // awaited below; a failure before that is not "unhandled"
   const { loadPyodide } = await import(index + "pyodide.mjs");
   // named here, numpy comes in while Python starts
-  const pyodide = await loadPyodide({ indexURL: index, packages: ["numpy"] });
+  const starting = loadPyodide({ indexURL: index, packages: ["numpy"] });
+  const pyodide = await Promise.race([starting, missing(index + "pyodide.asm.wasm")]);
+  if (!pyodide.loadedPackages.numpy) throw new Error(`no numpy at ${index}`);
   step("Loading the library (2 of 2)");
   const reply = await archive;
   if (!reply.ok) throw new Error(`${library} answered ${reply.status}`);

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.allocation.price import waste
 from chinchilla_lab.allocation.results import Hedge, Interval, Spread
-from chinchilla_lab.allocation.solving import optimum
+from chinchilla_lab.allocation.solving import needs_loss, optimum
 from chinchilla_lab.checks import fraction, positive
 from chinchilla_lab.laws.families import Law, LossLaw
 from chinchilla_lab.sources import read_rows
@@ -69,7 +69,7 @@ def hedge(laws: Iterable[LossLaw], C: ArrayLike) -> Hedge:
     '7.620e+09 0.0105'
     """
     c = positive("C", C)
-    candidates = list(laws)
+    candidates = [needs_loss(law, "waste") for law in laws]
     if not candidates:
         raise ValueError("laws is empty; give at least one law with a loss")
     log_best = np.array([np.log(optimum(law, c)[0]) for law in candidates])

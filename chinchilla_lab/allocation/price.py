@@ -143,7 +143,7 @@ def overhead(
     bad = room <= 0.0
     if infeasible == "raise" and np.any(bad):
         raise InfeasibleError(
-            f"size_factor={np.min(k):.3g} cannot reach the loss of the optimum "
+            f"size_factor={k[bad][0]:.3g} cannot reach the loss of the optimum "
             f"with any number of tokens; under {law.label} it must be above {least:.4f}"
         )
     tokens = np.where(bad, 1.0, room) ** (-1.0 / closed.beta)

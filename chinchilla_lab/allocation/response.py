@@ -107,7 +107,7 @@ def growth(law: Law, factor: ArrayLike, C: ArrayLike = 1e21) -> tuple[Array, Arr
     >>> "{:.2f} {:.2f}".format(*growth(KAPLAN_2020_CMIN, 10))
     '5.37 1.86'
     """
-    f, c = positive("factor", factor), positive("C", C)
+    f, c = np.broadcast_arrays(positive("factor", factor), positive("C", C))
     if isinstance(law, DirectLaw):
         (n0, d0), (n1, d1) = law.optimum(c), law.optimum(f * c)
         return n1 / n0, d1 / d0

@@ -33,6 +33,11 @@ def needs_loss(law: Law, what: str) -> LossLaw:
     """Return the law, typed as one with a loss, or say which question needs one."""
     if isinstance(law, LossLaw):
         return law
+    if not isinstance(law, Law):
+        raise TypeError(
+            f"law={law!r} is no law; use a constant such as "
+            "chinchilla_lab.laws.BESIROGLU_2024, or PUBLISHED[name]"
+        )
     raise TypeError(
         f"{law.label} says where the optimum lies but knows no loss, so it has no "
         f"{what}; use a law with a loss, for example besiroglu-2024"

@@ -133,7 +133,9 @@ def tokens_for_loss(
             room = room - closed.A * n**-closed.alpha
             D = (closed.B / room) ** (1.0 / closed.beta)
         else:
-            reachable = np.where(bad, np.inf, target)
+            # where there is no answer look for one that exists, and drop it below
+            any_loss = with_loss._loss(n, np.exp(np.asarray(100.0)))
+            reachable = np.where(bad, any_loss, target)
             D = np.exp(
                 bisect(
                     lambda y: reachable - with_loss._loss(n, np.exp(y)),
@@ -181,7 +183,7 @@ def params_for_loss(
     """
     with_loss = needs_loss(law, "loss to aim at")
     one_of("infeasible", infeasible, ("raise", "nan"))
-    endless = np.isinf(np.asarray(D, dtype=np.float64))
+    endless = np.isposinf(np.asarray(D, dtype=np.float64))
     positive("D", np.where(endless, 1.0, D))
     d, target = np.broadcast_arrays(np.asarray(D, np.float64), positive("L", L))
     view = additive(with_loss) or with_loss
@@ -198,7 +200,8 @@ def params_for_loss(
             room = (target - view.E) ** (1.0 / view.k) - view.B * d**-view.beta
             N = (view.A / room) ** (1.0 / view.alpha)
     else:
-        reachable = np.where(bad, np.inf, target)
+        # where there is no answer look for one that exists, and drop it below
+        reachable = np.where(bad, view._loss(np.exp(np.asarray(100.0)), d), target)
         N = np.exp(
             bisect(
                 lambda x: reachable - view._loss(np.exp(x), d),

@@ -100,13 +100,15 @@ class Number:
         if isinstance(raw, bool):
             raise ValueError(f"{self.label}: {raw!r} is not a number")
         number = parse(raw, self.unit if self.unit in UNITS else "count")
-        slack = 1e-9 * max(abs(self.low), abs(self.high))
-        if not self.low - slack <= number <= self.high + slack:
+        # a hair of room at each bound, for the dust of decimal text
+        low = self.low - 1e-9 * abs(self.low)
+        high = self.high + 1e-9 * abs(self.high)
+        if not low <= number <= high:
             raise ValueError(
                 f"{self.label}: {raw} lies outside {self.show(self.low)} to "
                 f"{self.show(self.high)}"
             )
-        return number
+        return float(round(number)) if self.unit == "count" else number
 
     def show(self, value: Value) -> str:
         """Write a value the way it may be typed."""
@@ -152,6 +154,10 @@ class Slider(Number):
                 f"{self.name}: steps of {self.step:g} from {self.low:g} miss "
                 f"high={self.high:g}; the last is {self.at(self.steps):g}"
             )
+
+    def parse(self, raw: Value) -> float:
+        """Read a value and take the nearest step: half a layer is no layer."""
+        return self.at(self.position(super().parse(raw)))
 
     @property
     def steps(self) -> int:
@@ -235,7 +241,7 @@ class Choice:
 
     def parse(self, raw: Value) -> str:
         """Return a known key or say which there are."""
-        if raw not in self.options:
+        if not isinstance(raw, str) or raw not in self.options:
             raise ValueError(
                 f"{self.label}: {raw!r} is not one of {', '.join(self.options)}"
             )

@@ -660,6 +660,10 @@ class AllocationLaw(DirectLaw):
         one_of("gives", self.gives, ("N", "D"))
         for name in ("coefficient", "exponent", "C_unit", "C_share"):
             positive(name, getattr(self, name))
+        if self.exponent >= 1.0:
+            raise ValueError(
+                f"exponent={self.exponent:g} must be below 1: N and D both grow with C"
+            )
 
     @property
     def a(self) -> float:

@@ -157,4 +157,8 @@ def steps_for_tokens(D: ArrayLike, batch_tokens: ArrayLike) -> NDArray[np.int64]
     4768
     """
     exact = positive("D", D) / positive("batch_tokens", batch_tokens)
+    if np.max(exact) > 2.0**62:
+        raise ValueError(
+            f"D/batch_tokens={np.max(exact):.3g} is no number of steps; check the units"
+        )
     return np.asarray(np.maximum(np.rint(exact), 1.0), dtype=np.int64)[()]

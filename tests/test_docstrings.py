@@ -15,6 +15,8 @@ import chinchilla_lab
 ROOT = Path(__file__).parent.parent
 # plumbing of figures and pages: no quantities of their own
 EXEMPT = ("explorers", "figures", "page")
+# helpers inside a package that no page shows: one line is enough
+HELPERS = ("chinchilla_lab.allocation.solving",)
 UNIT = re.compile(r"\[[^\]]+\]")
 CITE = re.compile(r":cite(?::[tp])?:`([^`]+)`|\{cite(?::\w+)?\}`([^`]+)`")
 
@@ -51,15 +53,12 @@ def classes():
                 yield pytest.param(thing, id=f"{module.__name__}.{name}")
 
 
-# helpers inside a package that no page shows: one line is enough
 def internal(function):
+    if function.__module__ in HELPERS:
+        return True
     module = importlib.import_module(function.__module__)
-    parent = importlib.import_module(function.__module__.rsplit(".", 1)[0])
-    name = function.__qualname__.split(".")[0]
-    shown = getattr(parent, "__all__", ()) if parent is not chinchilla_lab else ()
-    return name not in getattr(module, "__all__", ()) or (
-        parent is not chinchilla_lab and name not in shown
-    )
+    assert hasattr(module, "__all__"), f"{module.__name__} names its public parts"
+    return function.__qualname__.split(".")[0] not in module.__all__
 
 
 @pytest.mark.parametrize("function", list(callables()))

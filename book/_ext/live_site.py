@@ -79,7 +79,6 @@ def write_library(package, archive):
 
 
 SMALL = """\
-/* Icons: Font Awesome Free, CC BY 4.0, https://fontawesome.com/license/free */
 (() => {
   const icons = %s;
   const draw = (root) => {
@@ -142,7 +141,11 @@ def cut_icons(site):
             width, height, path = found[-1]
             icons[name] = [int(width), int(height), path]
     if icons:
-        script.write_text(SMALL % json.dumps(icons), encoding="utf-8")
+        licence = script.with_name("fontawesome.js.LICENSE.txt").read_text("utf-8")
+        small = licence.strip() + "\n" + SMALL % json.dumps(icons)
+        script.write_text(small, encoding="utf-8")
+        # the map of the script that is gone, heavier than the rest of the site
+        script.with_name("fontawesome.js.map").unlink(missing_ok=True)
 
 
 def setup(app):

@@ -12,15 +12,17 @@ async function missing(url) {
 
 async function start({ pyodide: index, library }) {
   const step = (text) => postMessage({ kind: "progress", text });
-  step("Loading Python and numpy (1 of 2), about 9 MB on the first visit");
+  step("Loading Python (1 of 3), about 9 MB on the first visit");
   const archive = fetch(library); // comes in while Python starts
   archive.catch(() => {}); // awaited below; a failure before that is not "unhandled"
   const { loadPyodide } = await import(index + "pyodide.mjs");
-  // named here, numpy comes in while Python starts
-  const starting = loadPyodide({ indexURL: index, packages: ["numpy"] });
+  const starting = loadPyodide({ indexURL: index });
   const pyodide = await Promise.race([starting, missing(index + "pyodide.asm.wasm")]);
+  // not as an option above: where the wheel is missing, that waits for ever now and then
+  step("Loading numpy (2 of 3)");
+  await pyodide.loadPackage(["numpy"], { messageCallback: () => {} });
   if (!pyodide.loadedPackages.numpy) throw new Error(`no numpy at ${index}`);
-  step("Loading the library (2 of 2)");
+  step("Loading the library (3 of 3)");
   const reply = await archive;
   if (!reply.ok) throw new Error(`${library} answered ${reply.status}`);
   pyodide.unpackArchive(await reply.arrayBuffer(), "zip", { extractDir: "/library" });

@@ -90,6 +90,8 @@ def hedge(laws: Iterable[LossLaw], C: ArrayLike) -> Hedge:
         low, high = np.where(keep_left, low, left), np.where(keep_left, right, high)
     x = 0.5 * (low + high)
     N = np.exp(x)
+    for law in candidates:
+        law.warn_outside(N=N, D=c / (FLOP_PER_ND * N), C=c)
     return Hedge(C=c[()], N=N[()], D=(c / (FLOP_PER_ND * N))[()], worst=worst(x)[()])
 
 

@@ -87,6 +87,7 @@ def efficiency(law: LossLaw, N: ArrayLike, D: ArrayLike) -> Array:
     """
     with_loss = needs_loss(law, "efficiency")
     n, d = positive("N", N), positive("D", D)
+    with_loss.warn_outside(N=n, D=d)
     closed = additive(with_loss)
     if closed is not None:
         # the excess cancels E, so no digits are lost near the floor

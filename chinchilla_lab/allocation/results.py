@@ -63,6 +63,12 @@ class Allocation:
             for c, n, d, loss in zip(*parts, losses, strict=True)
         ]
 
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{law}: C={c} FLOP, N={n}, D={d}, D/N={ratio}, L={loss}"
+            for law, c, n, d, ratio, loss in self.rows()
+        )
+
     def _repr_html_(self) -> str:
         notes = self.outside()
         note = f"<p>Extrapolation: {'; '.join(notes)}.</p>" if notes else ""
@@ -103,11 +109,14 @@ class Spread:
 
     def _repr_html_(self) -> str:
         rows = [row for plan in self.plans for row in plan.rows()]
-        return html_table(
+        table = html_table(
             _HEADER,
             rows,
             "Losses compare within one law only; N, D and their ratio do.",
         )
+        far = [plan.law.label for plan in self.plans if plan.outside()]
+        note = f"<p>Beyond the runs it was fitted on: {'; '.join(far)}.</p>"
+        return table + note if far else table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

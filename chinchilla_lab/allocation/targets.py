@@ -144,7 +144,10 @@ def tokens_for_loss(
                     "the number of tokens",
                 )
             )
-    return np.where(bad, np.nan, D)[()]
+    found = np.where(bad, np.nan, D)
+    if not np.all(bad):
+        with_loss.warn_outside(N=n[~bad], D=found[~bad])
+    return found[()]
 
 
 def params_for_loss(
@@ -211,4 +214,8 @@ def params_for_loss(
             )
         )
     # with endless data an unreachable loss has no finite least size
-    return np.where(bad, np.where(np.isinf(d), np.inf, np.nan), N)[()]
+    found = np.where(bad, np.where(np.isinf(d), np.inf, np.nan), N)
+    plan = ~bad & np.isfinite(d)
+    if np.any(plan):
+        with_loss.warn_outside(N=found[plan], D=d[plan])
+    return found[()]

@@ -28,7 +28,7 @@ def _readout(C: float, law: str, k: float) -> tuple[Reading, ...]:
         quantity("tokens per parameter", float(D) / N, ""),
         Reading(label="loss", text=f"{float(L):.4f} nats/token", value=float(L)),
         Reading(label="above the least loss", text=f"{gap:.4f} nats/token", value=gap),
-        Reading(label="wasted compute", text=f"{100 * lost:.1f} %", value=lost),
+        Reading(label="wasted compute", text=f"{abs(100 * lost):.1f} %", value=lost),
         Reading(
             label="the optimum would need", text=text(needed, "FLOP"), value=needed
         ),

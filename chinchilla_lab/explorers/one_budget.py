@@ -25,7 +25,11 @@ def _readout(C: float, law: str, spread: bool) -> tuple[Reading, ...]:
     if spread:
         low, high = (float(x) for x in default_interval(C).N)
         shown = f"{text(low, 'parameter')} to {text(high, 'parameter')}"
-        rows.append(Reading(label="90 % of resamples", text=shown, value=high / low))
+        rows.append(
+            Reading(
+                label="90 % of resamples, Besiroglu data", text=shown, value=high / low
+            )
+        )
         sizes = [float(compute_optimal(PUBLISHED[name], C).N) for name in SPREAD]
         shown = f"{text(min(sizes), 'parameter')} to {text(max(sizes), 'parameter')}"
         rows.append(Reading(label="published laws", text=shown, value=max(sizes)))

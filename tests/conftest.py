@@ -110,6 +110,7 @@ def new_page(browser, server):
     def open_page(path, **options):
         prepare = options.pop("prepare", None)
         context = browser.new_context(**options)
+        context.set_default_timeout(90_000)  # a busy machine is no bug
         contexts.append(context)
         page = context.new_page()
         page.record = Record(context, page, server)

@@ -83,7 +83,7 @@ async ([id, control, moves]) => {
   const root = document.getElementById(id);
   const box = root.querySelector(`[data-control="${control}"]`);
   const rested = (before) => new Promise((done, wrong) => {
-    const timer = setTimeout(() => wrong(new Error(`no answer for ${control}`)), 30000);
+    const timer = setTimeout(() => wrong(new Error(`no answer for ${control}`)), 90000);
     const watch = new MutationObserver(() => {
       if (Number(root.dataset.answered) <= before) return;
       clearTimeout(timer);

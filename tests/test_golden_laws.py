@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chinchilla_lab import allocation, units
-from chinchilla_lab.figures.flops import TABLE_A4, a9_like
+from chinchilla_lab.figures.flops import TABLE_A4
 from chinchilla_lab.laws import (
     BESIROGLU_2024,
     BESIROGLU_2024_NOTEBOOK,
@@ -42,7 +42,7 @@ from chinchilla_lab.laws.variants import (
     effective_params,
     kaplan_critical_batch,
 )
-from chinchilla_lab.shape import SHAPES, flops_per_token, table_a9
+from chinchilla_lab.shape import SHAPES, a9_like, flops_per_token, table_a9
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
@@ -81,7 +81,7 @@ def harm(k):
 
 
 def table_a4(index, convention="chinchilla_table_a4"):
-    shape = a9_like(TABLE_A4[index][0])
+    shape = a9_like(*TABLE_A4[index][0])
     total = flops_per_token(shape, 2048, convention).total
     return total / (6 * shape.params().matrices)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from chinchilla_lab.explorers.core import Choice, LogSlider, Reading
-from chinchilla_lab.laws import LOSS_LAWS, PUBLISHED, Law
+from chinchilla_lab.laws import LOSS_LAWS, PUBLISHED, Fitted, Law
 from chinchilla_lab.units import text
 
 __all__ = ["budget", "fit_note", "law_choice", "quantity"]
@@ -36,9 +36,9 @@ def quantity(label: str, value: float, unit: str, digits: int = 3) -> Reading:
 
 def fit_note(law: Law, N: float, D: float, C: float) -> Reading:
     """Return a reading that says whether the law was fitted here."""
-    if (law.fitted.N, law.fitted.D, law.fitted.C) == (None, None, None):
+    if law.fitted == Fitted():
         return Reading(label="fitted range", text="not stated by the source")
-    notes = law.fitted.outside(N=N, D=D, C=C)  # type: ignore[arg-type]
+    notes = law.fitted.outside(N=N, D=D, C=C)
     if not notes:
         return Reading(label="fitted range", text="inside")
     return Reading(label="fitted range", text="extrapolated: " + "; ".join(notes))

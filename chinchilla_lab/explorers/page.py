@@ -1,7 +1,7 @@
 """The page face: HTML that stands by itself, and the answers that keep it live.
 
-``answer`` runs unchanged in CPython, where it is tested, and in Pyodide, where the
-page's worker calls it.
+``answer`` gives the numbers and texts; ``pack`` puts them into the form that the page's
+worker sends on. Both run unchanged in CPython, where they are tested, and in Pyodide.
 """
 
 import json
@@ -94,14 +94,13 @@ def pack(name: str, raw_json: str) -> tuple[str, Array]:
     """Return an answer as a JSON head and one array that holds all numbers."""
     from chinchilla_lab.explorers import get
 
-    explorer = get(name)
-    found = respond(explorer, json.loads(raw_json))
+    found = answer(name, raw_json)
     index: list[list[Any]] = []
     parts: list[Array] = []
     for key, (x, y) in found.series.items():
         index.append([key, len(x)])
         parts += [np.asarray(x, np.float64), np.asarray(y, np.float64)]
-    controls = {control.name: control for control in explorer.controls}
+    controls = {control.name: control for control in get(name).controls}
     head = {
         "values": found.values,
         "shown": {k: controls[k].show(v) for k, v in found.values.items()},

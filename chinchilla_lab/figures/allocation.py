@@ -22,6 +22,7 @@ from chinchilla_lab.figures.style import (
 )
 from chinchilla_lab.laws import PUBLISHED
 from chinchilla_lab.sources import read_rows
+from chinchilla_lab.units import FLOP_PER_ND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LINES", "NEAR", "draw_ratio", "draw_sizes", "models", "series_allocation"]
 
 C_RANGE = (1e17, 1e27)
+_XY = tuple[NDArray[np.float64], NDArray[np.float64]]
 _GRID = np.geomspace(*C_RANGE, 81)
 _NONE = (np.zeros(0), np.zeros(0))
 
@@ -102,8 +104,8 @@ def series_allocation(C: float, others: bool, band: bool, dots: bool) -> Series:
     series["ratio-band"] = (loop, np.concatenate([few, many[::-1]])) if band else _NONE
     for key, mixture in (("dense", False), ("experts", True)):
         N, D = _runs(mixture)
-        series[f"N-{key}"] = (6.0 * N * D, N) if dots else _NONE
-        series[f"ratio-{key}"] = (6.0 * N * D, D / N) if dots else _NONE
+        series[f"N-{key}"] = (FLOP_PER_ND * N * D, N) if dots else _NONE
+        series[f"ratio-{key}"] = (FLOP_PER_ND * N * D, D / N) if dots else _NONE
     here = compute_optimal(PUBLISHED["besiroglu-2024"], C)
     at = np.array([C])
     series["N-here"] = (at, np.array([here.N]))
@@ -150,7 +152,7 @@ def _draw(ax: "Axes", series: Series, what: str) -> None:
     ax.set_xlabel("training compute C [FLOP]")
 
 
-def _filled(xy: tuple[NDArray[np.float64], NDArray[np.float64]]):  # type: ignore[no-untyped-def]
+def _filled(xy: _XY) -> _XY:
     """Keep one polygon even when a band is switched off: it stays as an artist."""
     if len(xy[0]):
         return xy

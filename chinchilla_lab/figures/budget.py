@@ -8,6 +8,7 @@ from chinchilla_lab.allocation.compare import default_interval
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.figures.style import BLUE, GREY, ORANGE, SKY, Series, log_axis
 from chinchilla_lab.laws import PUBLISHED, SPREAD
+from chinchilla_lab.units import FLOP_PER_ND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ def series_budget(C: float, law: str, spread: bool) -> Series:
         sizes = np.array([float(compute_optimal(each, C).N) for each in rest])
     low, high = (float(x) for x in default_interval(C).N)
     ends = np.geomspace(low, high, 9) if spread else np.zeros(0)
-    nd = C / 6.0
+    nd = C / FLOP_PER_ND
     rows = {
         f"row-{name}": (
             np.array([float(compute_optimal(PUBLISHED[name], C).N) / float(plan.N)]),

@@ -16,6 +16,7 @@ from chinchilla_lab.figures.style import (
 )
 from chinchilla_lab.shape import (
     TransformerShape,
+    a9_like,
     causal_crossover,
     flops_per_token,
     table_a9,
@@ -35,22 +36,6 @@ TABLE_A4: tuple[tuple[tuple[int, int, int, int, int], float], ...] = (
     ((28, 2048, 8192, 16, 128), 1.03),
     ((40, 3584, 14336, 28, 128), 0.99),
 )
-
-
-def a9_like(row: tuple[int, int, int, int, int]) -> TransformerShape:
-    """Return a shape of Table A9 from its five integers."""
-    layers, d, ff, heads, size = row
-    return TransformerShape(
-        n_layers=layers,
-        d_model=d,
-        d_ff=ff,
-        n_heads=heads,
-        head_dim=size,
-        vocab_size=32000,
-        gated=False,
-        tied=True,
-        positions="relative",
-    )
 
 
 def plot_token_flops(shape: TransformerShape) -> Drawing:
@@ -101,7 +86,7 @@ def plot_appendix_f() -> Drawing:
         totals = [flops_per_token(s, 2048, convention).total for _, s in shapes]
         return np.array(totals) / (6.0 * N)
 
-    printed = [(a9_like(row).params().matrices, value) for row, value in TABLE_A4]
+    printed = [(a9_like(*row).params().matrices, value) for row, value in TABLE_A4]
     series: Series = {
         "worded": (N, ratio("chinchilla_appendix_f")),
         "table": (N, ratio("chinchilla_table_a4")),

@@ -32,10 +32,11 @@ from chinchilla_lab.laws import (
     PORIAN_2024_KAPLAN,
     PORIAN_2024_TUNED,
     PORIAN_2024_WARMUP,
+    AdditiveLaw,
     Law,
     LossLaw,
 )
-from chinchilla_lab.units import text
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,12 +91,12 @@ def plot_valleys(law: LossLaw, budgets: Sequence[float]) -> Drawing:
     return draw_on_figure(draw, series)
 
 
-def plot_waste(laws: Sequence[LossLaw]) -> Drawing:
+def plot_waste(laws: Sequence[AdditiveLaw]) -> Drawing:
     """Draw wasted compute against the size factor, exact and as a parabola."""
     k = np.geomspace(0.25, 4.0, 121)
     series: Series = {}
     for law in laws:
-        exponents = law.alpha + law.beta  # type: ignore[attr-defined]
+        exponents = law.alpha + law.beta
         series[law.label] = (k, 100.0 * np.asarray(waste(law, k)))
         rule = 50.0 * exponents * np.log(k) ** 2
         series[f"{law.label}, rule"] = (k, rule)
@@ -171,7 +172,7 @@ def plot_four_optima(
 ) -> Drawing:
     """Draw one budget, the laws' optima, the interval, and the model to serve."""
     N = np.geomspace(1e8, 1e12, 41)
-    nd = C / 6.0
+    nd = C / FLOP_PER_ND
     low, high = default_interval(C).N
     ends = np.geomspace(float(low), float(high), 9)
     sizes = np.array([float(compute_optimal(law, C).N) for law in laws])

@@ -64,12 +64,12 @@ class Fitted:
     D: tuple[float, float] | None = None
     C: tuple[float, float] | None = None
 
-    def outside(self, **asked: Array) -> list[str]:
+    def outside(self, **asked: ArrayLike) -> list[str]:
         """Say for each quantity how far it leaves the range, if it does.
 
         Parameters
         ----------
-        **asked : numpy.ndarray
+        **asked : array_like
             ``N``, ``D`` or ``C``, in base units, [any]
 
         Returns

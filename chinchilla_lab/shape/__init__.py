@@ -12,7 +12,7 @@ from chinchilla_lab.shape.accounting import (
     training_compute,
 )
 from chinchilla_lab.shape.family import FAMILIES, shape_for, shapes_near
-from chinchilla_lab.shape.known import SHAPES, table_a9
+from chinchilla_lab.shape.known import SHAPES, a9_like, table_a9
 from chinchilla_lab.shape.run import (
     TrainingTime,
     recompute_factor,
@@ -30,6 +30,7 @@ __all__ = [
     "ParameterCount",
     "TrainingTime",
     "TransformerShape",
+    "a9_like",
     "causal_crossover",
     "compare_conventions",
     "flops_per_token",

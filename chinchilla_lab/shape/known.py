@@ -7,7 +7,7 @@ from typing import Any
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import read_rows
 
-__all__ = ["SHAPES", "shape_rows", "table_a9"]
+__all__ = ["SHAPES", "a9_like", "shape_rows", "table_a9"]
 
 _COUNTS = (
     "n_layers",
@@ -67,6 +67,46 @@ SHAPES: Mapping[str, TransformerShape] = _Shapes()
 """Published shapes by id, for example ``SHAPES["llama-3-8b"]``."""
 
 
+def a9_like(
+    n_layers: int, d_model: int, d_ff: int, n_heads: int, head_dim: int
+) -> TransformerShape:
+    """Return a shape of the kind that Hoffmann et al. trained.
+
+    Parameters
+    ----------
+    n_layers : int
+        Layers, [-]
+    d_model : int
+        Width, [-]
+    d_ff : int
+        Width of the MLP, [-]
+    n_heads : int
+        Heads, [-]
+    head_dim : int
+        Size of a head, [-]
+
+    Returns
+    -------
+    TransformerShape
+        With relative positions and a tied vocabulary of 32,000, [-]
+
+    References
+    ----------
+    :cite:`hoffmann2022training`, Table A9
+    """
+    return TransformerShape(
+        n_layers=n_layers,
+        d_model=d_model,
+        d_ff=d_ff,
+        n_heads=n_heads,
+        head_dim=head_dim,
+        vocab_size=32000,
+        gated=False,
+        tied=True,
+        positions="relative",
+    )
+
+
 @cache
 def table_a9() -> tuple[tuple[float, TransformerShape], ...]:
     """Return the 50 models behind the laws of Hoffmann et al.
@@ -86,20 +126,11 @@ def table_a9() -> tuple[tuple[float, TransformerShape], ...]:
     >>> f"{printed:.3g} {shape.params().matrices:.3g}"
     '4.4e+07 4.36e+07'
     """
+    names = ("n_layers", "d_model", "d_ff", "n_heads", "head_dim")
     return tuple(
         (
             float(row["params_millions"]) * 1e6,
-            TransformerShape(
-                n_layers=int(row["n_layers"]),
-                d_model=int(row["d_model"]),
-                d_ff=int(row["d_ff"]),
-                n_heads=int(row["n_heads"]),
-                head_dim=int(row["head_dim"]),
-                vocab_size=32000,
-                gated=False,
-                tied=True,
-                positions="relative",
-            ),
+            a9_like(*(int(row[name]) for name in names)),
         )
         for row in read_rows("hoffmann2022_table_a9.csv")
     )

@@ -138,7 +138,7 @@ def optimal_for_params(law: Law, N: ArrayLike) -> Allocation:
             D = np.exp(y)
         plan = Allocation(
             law=law,
-            C=np.asarray(FLOP_PER_ND * n * D)[()],
+            C=FLOP_PER_ND * n * D,
             N=n[()],
             D=D[()],
             L=with_loss._loss(n, D),

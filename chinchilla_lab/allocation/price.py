@@ -57,7 +57,7 @@ def waste(law: LossLaw, size_factor: ArrayLike) -> Array:
     closed = _closed_form(law, "waste")
     k = positive("size_factor", size_factor)
     bowl = k**-closed.alpha / closed.alpha + k**closed.beta / closed.beta
-    return np.asarray((closed.gamma * bowl) ** (1.0 / closed.gamma) - 1.0)[()]
+    return (closed.gamma * bowl) ** (1.0 / closed.gamma) - 1.0
 
 
 def efficiency(law: LossLaw, N: ArrayLike, D: ArrayLike) -> Array:
@@ -93,9 +93,9 @@ def efficiency(law: LossLaw, N: ArrayLike, D: ArrayLike) -> Array:
         # the excess cancels E, so no digits are lost near the floor
         excess = closed.A * n**-closed.alpha + closed.B * d**-closed.beta
         nd = (closed.K / excess) ** (1.0 / closed.gamma)
-        return np.asarray(nd / (n * d))[()]
+        return nd / (n * d)
     loss = with_loss._loss(n, d)
-    return np.asarray(optimal_for_loss(law, loss).C / (FLOP_PER_ND * n * d))[()]
+    return optimal_for_loss(law, loss).C / (FLOP_PER_ND * n * d)
 
 
 def overhead(

@@ -113,7 +113,7 @@ def growth(law: Law, factor: ArrayLike, C: ArrayLike = 1e21) -> tuple[Array, Arr
         return n1 / n0, d1 / d0
     with_loss = needs_loss(law, "growth")
     before, after = optimum(with_loss, c), optimum(with_loss, f * c)
-    return np.asarray(after[0] / before[0])[()], np.asarray(after[1] / before[1])[()]
+    return after[0] / before[0], after[1] / before[1]
 
 
 def local_exponent(law: Law, C: ArrayLike) -> Array:
@@ -142,4 +142,4 @@ def local_exponent(law: Law, C: ArrayLike) -> Array:
     c = positive("C", C)
     step = 1e-3  # central difference: error of order step**2
     rise = np.log(growth(law, np.exp(2.0 * step), c * np.exp(-step))[0])
-    return np.asarray(np.broadcast_to(rise / (2.0 * step), c.shape))[()]
+    return np.broadcast_to(rise / (2.0 * step), c.shape)[()]

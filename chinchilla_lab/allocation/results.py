@@ -41,7 +41,7 @@ class Allocation:
     @property
     def tokens_per_param(self) -> Array:
         """Training tokens per parameter, [token/parameter]."""
-        return np.asarray(self.D / self.N)[()]
+        return self.D / self.N
 
     def outside(self) -> list[str]:
         """Say how far the plan leaves the range of the runs behind the law."""
@@ -137,7 +137,7 @@ class Overhead:
     @property
     def compute(self) -> Array:
         """Extra training compute as a share of the optimum's, [-]."""
-        return np.asarray(self.size_factor * self.token_factor - 1.0)[()]
+        return self.size_factor * self.token_factor - 1.0
 
     def _repr_html_(self) -> str:
         sizes, tokens = np.broadcast_arrays(self.size_factor, self.token_factor)

@@ -442,7 +442,7 @@ class RecountedLaw(LossLaw):
             Total parameters, [parameter]
         """
         n = positive("N", N)
-        return np.asarray(n + self.omega * n ** (1.0 / 3.0))[()]
+        return n + self.omega * n ** (1.0 / 3.0)
 
     def _loss(self, N: Array, D: Array) -> Array:
         # a power, not cbrt: derivatives are taken with complex N
@@ -710,7 +710,7 @@ class AllocationLaw(DirectLaw):
         """
         n = positive("N", N)
         unit_N = self.optimum(1.0)[0]
-        return np.asarray((n / unit_N) ** (1.0 / self.a))[()]
+        return (n / unit_N) ** (1.0 / self.a)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -781,7 +781,7 @@ class RatioLaw(DirectLaw):
             Training compute, [FLOP]
         """
         n = positive("N", N)
-        return np.asarray(FLOP_PER_ND * self.tokens_per_param * n * n)[()]
+        return FLOP_PER_ND * self.tokens_per_param * n * n
 
 
 def _meta(law: Law) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class ExpertLaw:
         """
         experts = positive("n_experts", n_experts)
         offset = 1.0 / (1.0 / self.E_start - 1.0 / self.E_max)
-        return np.asarray(1.0 / (1.0 / (experts - 1.0 + offset) + 1.0 / self.E_max))[()]
+        return 1.0 / (1.0 / (experts - 1.0 + offset) + 1.0 / self.E_max)
 
     def at(self, n_experts: float) -> AdditiveLaw:
         """Fix the number of experts.
@@ -315,7 +315,7 @@ def effective_params(N: ArrayLike, bits: ArrayLike, gamma: float) -> Array:
     '0.7759'
     """
     n, p = positive("N", N), positive("bits", bits)
-    return np.asarray(n * -np.expm1(-p / positive("gamma", gamma)))[()]
+    return n * -np.expm1(-p / positive("gamma", gamma))
 
 
 def kaplan_critical_batch(L: ArrayLike) -> Array:
@@ -342,7 +342,7 @@ def kaplan_critical_batch(L: ArrayLike) -> Array:
     >>> f"{kaplan_critical_batch(3.0):.4g}"
     '1.069e+06'
     """
-    return np.asarray(2e8 / positive("L", L) ** (1.0 / 0.21))[()]
+    return 2e8 / positive("L", L) ** (1.0 / 0.21)
 
 
 LUDZIEJEWSKI_2025 = ExpertLaw(

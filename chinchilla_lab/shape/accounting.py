@@ -348,7 +348,7 @@ def training_compute(
     '3.143e+23'
     """
     per_token = flops_per_token(shape, seq_len, convention).total
-    return np.asarray(per_token * positive("D", D))[()]
+    return per_token * positive("D", D)
 
 
 def tokens_for_compute(
@@ -379,7 +379,7 @@ def tokens_for_compute(
     '207.5'
     """
     per_token = flops_per_token(shape, seq_len, convention).total
-    return np.asarray(positive("C", C) / per_token)[()]
+    return positive("C", C) / per_token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -518,6 +518,4 @@ def optimizer_share(batch_tokens: ArrayLike, flop_per_param: float = 15.0) -> Ar
     >>> f"{optimizer_share(1e6):.1e}"
     '2.5e-06'
     """
-    return np.asarray(flop_per_param / (6.0 * positive("batch_tokens", batch_tokens)))[
-        ()
-    ]
+    return flop_per_param / (6.0 * positive("batch_tokens", batch_tokens))

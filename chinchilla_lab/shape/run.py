@@ -32,12 +32,12 @@ class TrainingTime:
     @property
     def days(self) -> Array:
         """The same time in days, [day]."""
-        return np.asarray(self.seconds / 86400.0)[()]
+        return self.seconds / 86400.0
 
     @property
     def accelerator_hours(self) -> Array:
         """Time times accelerators, [h]."""
-        return np.asarray(self.seconds * self.n_accelerators / HOUR)[()]
+        return self.seconds * self.n_accelerators / HOUR
 
     def _repr_html_(self) -> str:
         cells = np.broadcast_arrays(self.seconds, self.accelerator_hours)
@@ -131,7 +131,7 @@ def recompute_factor(share: ArrayLike = 1.0) -> Array:
             f"share={again.max():g} is more than one forward pass; "
             "1 stands for recomputing all of it"
         )
-    return np.asarray(1.0 + again / 3.0)[()]
+    return 1.0 + again / 3.0
 
 
 def steps_for_tokens(D: ArrayLike, batch_tokens: ArrayLike) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ _MODULES = (
     "checks",
     "explorers",
     "figures",
+    "fitting",
     "laws",
     "page",
     "reports",

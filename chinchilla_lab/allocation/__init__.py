@@ -6,7 +6,12 @@ additive kind have closed forms; the others are solved on the same condition.
 Every function takes arrays and broadcasts them.
 """
 
-from chinchilla_lab.allocation.compare import default_interval, hedge, spread
+from chinchilla_lab.allocation.compare import hedge, spread
+from chinchilla_lab.allocation.intervals import (
+    Interval,
+    default_interval,
+    interval,
+)
 from chinchilla_lab.allocation.optimum import (
     compute_optimal,
     frontier_loss,
@@ -29,7 +34,6 @@ from chinchilla_lab.allocation.response import (
 from chinchilla_lab.allocation.results import (
     Allocation,
     Hedge,
-    Interval,
     Overhead,
     Spread,
 )
@@ -56,6 +60,7 @@ __all__ = [
     "frontier_loss",
     "growth",
     "hedge",
+    "interval",
     "isoflop",
     "least_params",
     "least_size_factor",

@@ -1,21 +1,19 @@
-"""One budget under several laws, and the interval of the default one."""
+"""One budget under several laws."""
 
 from collections.abc import Iterable
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.allocation.price import waste
-from chinchilla_lab.allocation.results import Hedge, Interval, Spread
+from chinchilla_lab.allocation.results import Hedge, Spread
 from chinchilla_lab.allocation.solving import needs_loss, optimum
-from chinchilla_lab.checks import fraction, positive
+from chinchilla_lab.checks import positive
 from chinchilla_lab.laws.families import Law, LossLaw
-from chinchilla_lab.sources import read_rows
-from chinchilla_lab.units import FLOP_PER_ND, text
+from chinchilla_lab.units import FLOP_PER_ND
 
-__all__ = ["default_interval", "hedge", "spread"]
+__all__ = ["hedge", "spread"]
 
 Array = NDArray[np.float64]
 
@@ -93,69 +91,3 @@ def hedge(laws: Iterable[LossLaw], C: ArrayLike) -> Hedge:
     for law in candidates:
         law.warn_outside(N=N, D=c / (FLOP_PER_ND * N), C=c)
     return Hedge(C=c[()], N=N[()], D=(c / (FLOP_PER_ND * N))[()], worst=worst(x)[()])
-
-
-@cache
-def _bootstrap() -> dict[str, Array]:
-    rows = read_rows("besiroglu2024_bootstrap.csv")
-    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
-
-
-def default_interval(C: ArrayLike, level: float = 0.9) -> Interval:
-    """Bootstrap interval of the optimum behind the default law.
-
-    Parameters
-    ----------
-    C : array_like
-        Training compute, 1e17 to 1e27, [FLOP]
-    level : {0.8, 0.9, 0.95}, optional
-        Coverage, [-]
-
-    Returns
-    -------
-    Interval
-        Lower and upper N [parameter] and D [token], same shape as ``C``
-
-    Raises
-    ------
-    ValueError
-        If ``C`` leaves the table or the level is not in it.
-
-    Notes
-    -----
-    One thousand resamples of the 240 digitised runs, each refitted with Huber 1e-3
-    (seed 0). It holds the scatter of the runs, not the doubt whether the law is right.
-
-    References
-    ----------
-    :cite:`besiroglu2024chinchilla`, data; resampled and refitted here
-
-    Examples
-    --------
-    >>> low, high = default_interval(1e22).N
-    >>> f"{low:.2e} {high:.2e}"
-    '7.60e+09 1.14e+10'
-    """
-    c = positive("C", C)
-    share = float(fraction("level", level))
-    tails = {
-        0.8: ("N_p10", "N_p90"),
-        0.9: ("N_p5", "N_p95"),
-        0.95: ("N_p2.5", "N_p97.5"),
-    }
-    if share not in tails:
-        raise ValueError(f"level={level} is not tabulated; choose 0.8, 0.9 or 0.95")
-    table = _bootstrap()
-    grid = table["C_flop"]
-    if c.min() < grid[0] * (1 - 1e-9) or c.max() > grid[-1] * (1 + 1e-9):
-        asked = f"{text(float(c.min()), 'FLOP')} to {text(float(c.max()), 'FLOP')}"
-        limits = f"{text(grid[0], 'FLOP')} to {text(grid[-1], 'FLOP')}"
-        raise ValueError(f"C={asked} leaves the table of resamples, {limits}")
-    low, high = (
-        np.exp(np.interp(np.log(c), np.log(grid), np.log(table[name])))
-        for name in tails[share]
-    )
-    nd = c / FLOP_PER_ND
-    return Interval(
-        C=c[()], level=share, N=(low[()], high[()]), D=((nd / high)[()], (nd / low)[()])
-    )

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from chinchilla_lab.allocation.intervals import interval
 from chinchilla_lab.laws.families import Law
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import text
 
-__all__ = ["Allocation", "Hedge", "Interval", "Overhead", "Spread"]
+__all__ = ["Allocation", "Hedge", "Overhead", "Spread"]
 
 Array = NDArray[np.float64]
 
@@ -72,6 +73,8 @@ class Allocation:
     def _repr_html_(self) -> str:
         notes = self.outside()
         note = f"<p>Extrapolation: {'; '.join(notes)}.</p>" if notes else ""
+        if self.law.resampled is not None:
+            note += interval(self.law, self.C)._repr_html_()
         return html_table(_HEADER, self.rows()) + note
 
 
@@ -182,46 +185,3 @@ class Hedge:
         ]
         head = ("C", "N [parameter]", "D [token]", "wasted at worst")
         return html_table(head, rows)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Interval:
-    """Bootstrap interval of the default law's optimum.
-
-    Parameters
-    ----------
-    C : numpy.ndarray or float
-        Training compute, [FLOP]
-    level : float
-        Coverage, [-]
-    N : tuple of numpy.ndarray or float
-        Lower and upper optimal size, [parameter]
-    D : tuple of numpy.ndarray or float
-        Lower and upper optimal data, [token]
-    """
-
-    C: Array
-    level: float
-    N: tuple[Array, Array]
-    D: tuple[Array, Array]
-
-    @property
-    def tokens_per_param(self) -> tuple[Array, Array]:
-        """Lower and upper ratio at the optimum, [token/parameter]."""
-        return self.D[0] / self.N[1], self.D[1] / self.N[0]
-
-    def _repr_html_(self) -> str:
-        ends = (*self.N, *self.D, *self.tokens_per_param)
-        rows = [
-            [
-                text(c, "FLOP"),
-                f"{text(n0, 'parameter')} to {text(n1, 'parameter')}",
-                f"{text(d0, 'token')} to {text(d1, 'token')}",
-                f"{text(r0, '')} to {text(r1, '')}",
-            ]
-            for c, n0, n1, d0, d1, r0, r1 in zip(
-                *map(np.ravel, np.broadcast_arrays(self.C, *ends)), strict=True
-            )
-        ]
-        head = ("C", "N [parameter]", "D [token]", "D/N [token/parameter]")
-        return html_table(head, rows, f"{self.level:.0%} of resamples")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.allocation.compare import default_interval
+from chinchilla_lab.allocation.intervals import default_interval
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.figures.style import (
     BLUE,

@@ -124,6 +124,9 @@ class Law:
         What the source says of its own law; tests ask the law for it, [-]
     caution : str
         What goes wrong when the law is used carelessly, [-]
+    resampled : Law, optional
+        The same law refitted on resamples of its runs: a law whose coefficients are
+        arrays, one entry a resample; intervals come from it, [-]
     """
 
     name: str = "own law"
@@ -136,6 +139,7 @@ class Law:
     source: Source = _OWN
     claims: tuple[Claim, ...] = ()
     caution: str = ""
+    resampled: "Law | None" = None
 
     family: ClassVar[str] = ""
     has_loss: ClassVar[bool] = False
@@ -165,6 +169,7 @@ class Law:
         marks: dict[str, Any] = {
             "source": replace(self.source, note="modified"),
             "claims": (),
+            "resampled": None,
             "label": f"{self.label} (modified)",
         }
         return replace(self, **(marks | changes))
@@ -277,12 +282,12 @@ class AdditiveLaw(LossLaw):
         super().__post_init__()
         for name in ("A", "B", "alpha", "beta", "k"):
             positive(name, getattr(self, name))
-        if not np.isfinite(self.E):
+        if not np.all(np.isfinite(self.E)):
             raise ValueError(f"E={self.E} must be a finite loss")
 
     def _loss(self, N: Array, D: Array) -> Array:
         # one expression, so that numpy reuses its temporaries
-        if self.k == 1.0:
+        if np.all(self.k == 1.0):
             return self.E + self.A * N**-self.alpha + self.B * D**-self.beta
         return self.E + (self.A * N**-self.alpha + self.B * D**-self.beta) ** self.k
 
@@ -300,7 +305,7 @@ class AdditiveLaw(LossLaw):
     def G(self) -> float:
         r"""Scale of the optimum: :math:`(\alpha A / \beta B)^{1/(\alpha+\beta)}`."""
         ratio = np.log(self.alpha * self.A) - np.log(self.beta * self.B)
-        return float(np.exp(ratio / (self.alpha + self.beta)))
+        return np.exp(ratio / (self.alpha + self.beta))[()]
 
     @property
     def gamma(self) -> float:
@@ -310,7 +315,7 @@ class AdditiveLaw(LossLaw):
     @property
     def K(self) -> float:
         r"""Scale of the frontier: :math:`A G^{-\alpha} + B G^{\beta}`."""
-        return float(self.A * self.G**-self.alpha + self.B * self.G**self.beta)
+        return self.A * self.G**-self.alpha + self.B * self.G**self.beta
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -660,7 +665,7 @@ class AllocationLaw(DirectLaw):
         one_of("gives", self.gives, ("N", "D"))
         for name in ("coefficient", "exponent", "C_unit", "C_share"):
             positive(name, getattr(self, name))
-        if self.exponent >= 1.0:
+        if np.max(self.exponent) >= 1.0:
             raise ValueError(
                 f"exponent={self.exponent:g} must be below 1: N and D both grow with C"
             )

@@ -1,0 +1,60 @@
+"""From runs to a law, with an interval or a refusal that says why not."""
+
+from chinchilla_lab.fitting.curve import PowerCurve, fit_curve
+from chinchilla_lab.fitting.envelope import fit_envelope
+from chinchilla_lab.fitting.fitted import (
+    Estimates,
+    FittedAllocation,
+    FittedLaw,
+    FittedLossLaw,
+    Valley,
+    load_law,
+)
+from chinchilla_lab.fitting.isoflop import fit_isoflop, isoflop_bias
+from chinchilla_lab.fitting.parametric import check_runs, fit_parametric, log_residuals
+from chinchilla_lab.fitting.refusals import (
+    DivergedRunsWarning,
+    EdgeMinimumError,
+    EdgeMinimumWarning,
+    FitWarning,
+    MixedCheckpointsError,
+    NotIdentifiableError,
+    RefusedFitError,
+    ShortRangeWarning,
+    TooFewRunsError,
+    UnstatedCountError,
+    WeakFitWarning,
+    WideGridWarning,
+)
+from chinchilla_lab.fitting.runs import Runs, read_runs
+
+__all__ = [
+    "DivergedRunsWarning",
+    "EdgeMinimumError",
+    "EdgeMinimumWarning",
+    "Estimates",
+    "FitWarning",
+    "FittedAllocation",
+    "FittedLaw",
+    "FittedLossLaw",
+    "MixedCheckpointsError",
+    "NotIdentifiableError",
+    "PowerCurve",
+    "RefusedFitError",
+    "Runs",
+    "ShortRangeWarning",
+    "TooFewRunsError",
+    "UnstatedCountError",
+    "Valley",
+    "WeakFitWarning",
+    "WideGridWarning",
+    "check_runs",
+    "fit_curve",
+    "fit_envelope",
+    "fit_isoflop",
+    "fit_parametric",
+    "isoflop_bias",
+    "load_law",
+    "log_residuals",
+    "read_runs",
+]

@@ -1,0 +1,451 @@
+"""Approach 3: one law of N and D through all runs at once."""
+
+import warnings
+from concurrent.futures import Executor
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chinchilla_lab.checks import non_negative, one_of, positive, whole
+from chinchilla_lab.fitting.fitted import FittedLossLaw
+from chinchilla_lab.fitting.progress import progress_bar
+from chinchilla_lab.fitting.refusals import (
+    DivergedRunsWarning,
+    MixedCheckpointsError,
+    NotIdentifiableError,
+    ShortRangeWarning,
+    TooFewRunsError,
+    UnstatedCountError,
+    WeakFitWarning,
+)
+from chinchilla_lab.fitting.runs import Runs
+from chinchilla_lab.fitting.solver import (
+    LAD_DELTA,
+    Problem,
+    Solved,
+    minimise,
+    objective,
+)
+from chinchilla_lab.laws.families import AdditiveLaw, NCount
+from chinchilla_lab.sources import Source
+from chinchilla_lab.units import text
+
+__all__ = [
+    "check_runs",
+    "fit_parametric",
+    "log_residuals",
+    "no_checkpoints",
+    "stated_count",
+]
+
+Array = NDArray[np.float64]
+_GRID = np.linspace(0.15, 0.75, 7)  # exponents from which starts are taken
+_STARTS = 3
+_CHUNK = 512  # resamples a step of the progress bar
+
+
+def log_residuals(law: AdditiveLaw, runs: Runs) -> Array:
+    r"""Return predicted minus observed log loss of each run.
+
+    Parameters
+    ----------
+    law : AdditiveLaw
+        The law, [-]
+    runs : Runs
+        The runs, [-]
+
+    Returns
+    -------
+    numpy.ndarray
+        :math:`\ln \hat L - \ln L`, shape (n,), [-]
+    """
+    return np.asarray(np.log(law._loss(runs.N, runs.D)) - np.log(runs.L))
+
+
+def check_runs(runs: Runs, unknowns: int = 5, checkpoints: bool = False) -> list[str]:
+    """Refuse runs that cannot tell alpha from beta, and say what else is doubtful.
+
+    Parameters
+    ----------
+    runs : Runs
+        The runs, [-]
+    unknowns : int, optional
+        Coefficients to be found, [-]
+    checkpoints : bool, optional
+        Whether several rows of one run are wanted, [-]
+
+    Returns
+    -------
+    list of str
+        Doubts, as sentences; empty if there are none, [-]
+
+    Raises
+    ------
+    RefusedFitError
+        The kind says which question the runs cannot answer.
+    """
+    stated_count(runs)
+    if not checkpoints:
+        no_checkpoints(runs)
+    sizes, tokens = np.unique(runs.N.round(6)), np.unique(runs.D.round(6))
+    for name, distinct in (("sizes", sizes), ("token counts", tokens)):
+        if len(distinct) < 3:
+            raise TooFewRunsError(
+                f"{len(distinct)} {name} among {len(runs)} runs cannot bend a power "
+                f"law; train at least 3 {name}, better 6, over a decade or more"
+            )
+    if len(runs) <= unknowns:
+        raise TooFewRunsError(
+            f"{len(runs)} runs for {unknowns} unknowns leave nothing to judge the fit "
+            f"by; train at least {unknowns + 3} runs"
+        )
+    x, y = np.log(runs.N), np.log(runs.D)
+    slope, level = np.polyfit(x, y, 1)
+    scatter = float(np.std(y - slope * x - level))
+    # D = r N^p, p > 0: the model term and the data term are powers of the same thing
+    if slope > 0.0 and scatter < 0.05:
+        ratio = text(float(np.exp(np.median(y - x))), "")
+        line = (
+            f"D = {ratio} N in all runs"
+            if abs(slope - 1.0) < 0.05
+            else f"D grows like N^{slope:.2f} in all runs"
+        )
+        error = NotIdentifiableError(
+            f"{line}, so alpha and beta are not identifiable: exchanging the two power "
+            "terms changes no prediction and mirrors the optimum. There is no N* in "
+            "these runs. Train some sizes at a fourth and at four times this ratio; "
+            "what the runs do tell is the loss along their line, fit_curve(runs.N, "
+            "runs.L)"
+        )
+        raise error
+    doubts = []
+    for name, spread in (("N", np.ptp(x)), ("D", np.ptp(y))):
+        if spread < np.log(10.0):
+            doubts.append(
+                f"{name} spans a factor {np.exp(spread):.1f}, less than a decade: the "
+                "exponents rest on the noise; add smaller or larger runs"
+            )
+    return doubts
+
+
+def stated_count(runs: Runs) -> NCount:
+    """Return which parameters N counts, or refuse runs that do not say.
+
+    Parameters
+    ----------
+    runs : Runs
+        The runs, [-]
+
+    Returns
+    -------
+    str
+        Their ``N_counts``, [-]
+    """
+    if runs.N_counts is None:
+        raise UnstatedCountError(
+            "N_counts is not stated: the same runs give another optimum when N counts "
+            "the vocabulary and when it does not; pass N_counts='total', "
+            "'non_embedding', 'body_and_head' or 'active'"
+        )
+    return runs.N_counts
+
+
+def no_checkpoints(runs: Runs) -> None:
+    """Refuse runs that mix finished runs with losses from the middle of a schedule.
+
+    Parameters
+    ----------
+    runs : Runs
+        The runs, [-]
+    """
+    way_out = (
+        "; a decaying learning rate makes their loss too high. Keep the last row of "
+        "each run (read_runs(rows='last')), or fit_envelope the curves, or pass "
+        "checkpoints=True if the rate was constant"
+    )
+    if runs.planned is not None:
+        early = 0.98 * runs.planned > runs.D
+        if early.any():
+            raise MixedCheckpointsError(
+                f"{int(early.sum())} of {len(runs)} rows stop before the tokens their "
+                f"schedule was set for, the first is row {int(np.argmax(early))}"
+                f"{way_out}"
+            )
+    if runs.run and len(set(runs.run)) < len(runs.run):
+        raise MixedCheckpointsError(
+            f"{len(runs.run)} rows belong to {len(set(runs.run))} runs: checkpoints "
+            f"from the middle of a schedule stand beside finished runs{way_out}"
+        )
+
+
+def fit_parametric(
+    runs: Runs,
+    *,
+    loss: Literal["huber", "lad", "squares"] = "huber",
+    delta: float = 1e-3,
+    tie_exponents: bool = False,
+    k: float | Literal["fit"] = 1.0,
+    weights: ArrayLike | None = None,
+    resamples: int = 1000,
+    rng: int | np.random.Generator = 0,
+    checkpoints: bool = False,
+    name: str = "own fit",
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> FittedLossLaw:
+    r"""Fit the additive law to runs, and refit it to resamples of them.
+
+    .. math::
+
+       \min \sum_i w_i\, \rho_\delta\!\left( \ln\hat L(N_i, D_i) - \ln L_i \right),
+       \qquad \hat L = E + \left(A N^{-\alpha} + B D^{-\beta}\right)^k
+
+    Parameters
+    ----------
+    runs : Runs
+        Finished runs that cross sizes with token counts, [-]
+    loss : {"huber", "lad", "squares"}, optional
+        :math:`\rho`: Huber's loss, least absolute deviations (its limit of a vanishing
+        width), or half the square, [-]
+    delta : float, optional
+        Width of Huber's loss in log loss, [-]
+    tie_exponents : bool, optional
+        Whether alpha and beta are one number, for runs that cannot tell them apart, [-]
+    k : float or "fit", optional
+        Outer exponent, given or fitted, [-]
+    weights : array_like, optional
+        Weight of each run, shape (n,), [-]
+    resamples : int, optional
+        Bootstrap resamples of the runs, drawn with replacement; 0 for none, [-]
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the resamples, [-]
+    checkpoints : bool, optional
+        Whether several rows of one run are wanted, which needs a constant rate, [-]
+    name : str, optional
+        Name of the law in tables and legends, [-]
+    progress : bool, optional
+        Whether to show a bar; by default for more than about a second's work, [-]
+    executor : concurrent.futures.Executor, optional
+        Where to send blocks of resamples, [-]
+
+    Returns
+    -------
+    FittedLossLaw
+        The law, its resamples in ``resampled``, and the record of the fit, [-]
+
+    Raises
+    ------
+    RefusedFitError
+        If the runs cannot answer; the kind and the message say why.
+
+    Warns
+    -----
+    FitWarning
+        If ranges are short, runs stick out, or starts or resamples disagree.
+
+    Notes
+    -----
+    The *sum* is minimised, as :cite:`hoffmann2022training` describe, from the best of
+    49 starts whose E, A and B solve a linear problem at given exponents; all starts
+    and all resamples advance together, see :mod:`chinchilla_lab.fitting.solver`.
+    Resamples start from the fit. The interval holds the scatter of the runs, not the
+    doubt whether the law has this form.
+
+    References
+    ----------
+    :cite:`hoffmann2022training`, equation 3; :cite:`besiroglu2024chinchilla`
+
+    Examples
+    --------
+    >>> from chinchilla_lab.laws import BESIROGLU_2024
+    >>> N, D = (x.ravel() for x in np.meshgrid(np.geomspace(5e7, 5e9, 6),
+    ...                                        np.geomspace(1e9, 1e11, 6)))
+    >>> runs = Runs(N=N, D=D, L=BESIROGLU_2024.loss(N, D), N_counts="total")
+    >>> law = fit_parametric(runs, resamples=0)
+    >>> f"{law.alpha:.4f} {law.beta:.4f} {law.E:.4f}"
+    '0.3478 0.3658 1.8172'
+    """
+    one_of("loss", loss, ("huber", "lad", "squares"))
+    if k != "fit":
+        k = float(positive("k", k))
+    n_draws = whole("resamples", resamples, least=0)
+    width = {"huber": float(positive("delta", delta)), "lad": LAD_DELTA}
+    free = _free(tie_exponents, k)
+    notes = check_runs(runs, unknowns=free.shape[1], checkpoints=checkpoints)
+    for note in notes:
+        warnings.warn(note, ShortRangeWarning, stacklevel=2)
+    w = np.ones(len(runs)) if weights is None else non_negative("weights", weights)
+    if w.shape != (len(runs),) or not w.any():
+        raise ValueError(f"weights has shape {w.shape}; give one weight a run")
+
+    centre = np.log(runs.N).mean(), np.log(runs.D).mean()
+    problem = Problem(
+        x=np.log(runs.N) - centre[0],
+        y=np.log(runs.D) - centre[1],
+        log_loss=np.log(runs.L),
+        free=free,
+        delta=width.get(loss, np.inf),
+        outer=k != 1.0,
+    )
+    outer = 1.0 if k == "fit" else k
+    found = minimise(problem, _starts(problem, w, tie_exponents, outer), w)
+    best = int(np.argmin(found.objective))
+    theta, value = found.theta[best], float(found.objective[best])
+    agree = np.abs(found.objective / max(value, 1e-300) - 1.0) < 1e-6
+    if value > 1e-12 * len(runs) and not (found.converged[best] and agree.sum() > 1):
+        notes.append(
+            f"only {int(agree.sum())} of {len(agree)} starts reach the best objective: "
+            "the valley has several floors or no floor; tie the exponents or add runs"
+        )
+        warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
+
+    many, failed = None, 0
+    if n_draws:
+        many, failed = _resample(
+            problem, theta, w, n_draws, rng, centre, progress, executor
+        )
+    if failed:
+        notes.append(
+            f"{failed} of {n_draws} resamples have no optimum (an exponent at or below "
+            "0) and are left out of the intervals, which are too narrow; add runs"
+        )
+        warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
+    letters = _letters(theta[None], centre)
+    found_letters: dict[str, Any] = {key: float(x[0]) for key, x in letters.items()}
+    scale = 1.0 / LAD_DELTA if loss == "lad" else 1.0
+    settings: dict[str, Any] = {"loss": loss, "k": k, "tie_exponents": tie_exponents}
+    if loss == "huber":
+        settings["delta"] = delta
+    if weights is not None:
+        settings["weights"] = "given"
+    law = FittedLossLaw(
+        name=name,
+        label=name,
+        N_counts=stated_count(runs),
+        fitted=runs.ranges,
+        source=Source(cite="chinchilla_lab", where=runs.source, evidence="recomputed"),
+        resampled=many,
+        estimator="parametric",
+        settings=settings,
+        n_runs=len(runs),
+        runs_digest=runs.digest,
+        filters=runs.filters,
+        seed=(str(rng) if isinstance(rng, int) else "given generator")
+        if n_draws
+        else "",
+        objective=value * scale,
+        **found_letters,
+    )
+    notes += _far_runs(law, runs)
+    object.__setattr__(law, "notes", tuple(notes))
+    return law
+
+
+def _free(tie: bool, k: float | str) -> Array:
+    """Return the basis of the allowed moves."""
+    columns = [np.eye(6)[i] for i in range(3)]
+    alpha, beta, kappa = np.eye(6)[3:]
+    columns += [alpha + beta] if tie else [alpha, beta]
+    columns += [kappa] if k == "fit" else []
+    return np.array(columns).T
+
+
+def _starts(problem: Problem, weights: Array, tie: bool, k: float) -> Array:
+    """Return the best of a grid of exponents, E, A and B solved for each.
+
+    At fixed exponents the law is linear in E, A and B (for k = 1; otherwise the power
+    k is dropped here and the Newton steps make up for it).
+    """
+    if tie:
+        alpha = beta = np.linspace(0.1, 0.9, 17)
+    else:
+        alpha, beta = (g.ravel() for g in np.meshgrid(_GRID, _GRID))
+    loss = np.exp(problem.log_loss)
+    columns = np.stack(
+        [
+            np.exp(-alpha[:, None] * problem.x),
+            np.exp(-beta[:, None] * problem.y),
+            np.ones((len(alpha), len(loss))),
+        ],
+        axis=-1,
+    )
+    columns *= (np.sqrt(weights) / loss)[:, None]
+    square = np.swapaxes(columns, 1, 2) @ columns
+    square += 1e-10 * np.trace(square, axis1=1, axis2=2)[:, None, None] * np.eye(3)
+    target = np.einsum("gni,n->gi", columns, np.sqrt(weights))
+    coefficients = np.linalg.solve(square, target[..., None])[..., 0]
+    # a term that the linear problem makes negative starts small instead
+    least = float(loss.min())
+    coefficients = np.maximum(coefficients, 1e-2 * least)
+    coefficients[:, 2] = np.minimum(coefficients[:, 2], 0.98 * least)
+    a, b, e = np.log(coefficients).T
+    starts = np.column_stack([a / k, b / k, e, alpha / k, beta / k, 0 * a + np.log(k)])
+    return starts[np.argsort(objective(problem, starts, weights))[:_STARTS]]
+
+
+def _letters(theta: Array, centre: tuple[float, float]) -> dict[str, Array]:
+    a, b, e, alpha, beta, kappa = theta.T
+    return {
+        "E": np.exp(e),
+        "A": np.exp(a + alpha * centre[0]),
+        "B": np.exp(b + beta * centre[1]),
+        "alpha": alpha,
+        "beta": beta,
+        "k": np.exp(kappa),
+    }
+
+
+def _block(problem: Problem, theta: Array, weights: Array) -> Solved:
+    return minimise(problem, np.broadcast_to(theta, (len(weights), 6)), weights)
+
+
+def _resample(
+    problem: Problem,
+    theta: Array,
+    weights: Array,
+    resamples: int,
+    rng: int | np.random.Generator,
+    centre: tuple[float, float],
+    progress: bool | None,
+    executor: Executor | None,
+) -> tuple[AdditiveLaw | None, int]:
+    """Refit the law to resamples of the runs; the weights of a resample are counts."""
+    generator = np.random.default_rng(rng)
+    n = len(problem.x)
+    counts = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples) * weights
+    edges = [*range(0, resamples, _CHUNK), resamples]
+    blocks = [counts[i:j] for i, j in pairwise(edges)]
+    many = (executor.map if executor else map)(
+        _block, [problem] * len(blocks), [theta] * len(blocks), blocks
+    )
+    show = progress if progress is not None else resamples * n > 4_000_000
+    solved = list(progress_bar(many, total=len(blocks), label="resamples", show=show))
+    rows = np.concatenate([part.theta for part in solved])
+    sound = (rows[:, 3] > 0.0) & (rows[:, 4] > 0.0) & np.isfinite(rows).all(axis=1)
+    failed = int(np.sum(~sound))
+    if not sound.any():
+        return None, failed
+    return AdditiveLaw(**_letters(rows[sound], centre)), failed  # type: ignore[arg-type]
+
+
+def _far_runs(law: FittedLossLaw, runs: Runs) -> list[str]:
+    """Say which runs stick out: more than ten robust standard deviations."""
+    residual = log_residuals(law, runs)
+    spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
+    far = np.flatnonzero(np.abs(residual) > max(10.0 * spread, 1e-3))
+    if not len(far) or len(far) > 0.2 * len(runs):
+        return []
+    shown = ", ".join(
+        f"N={text(runs.N[i], 'parameter')} D={text(runs.D[i], 'token')} "
+        f"L={runs.L[i]:.4g}"
+        for i in far[:3]
+    )
+    note = (
+        f"{len(far)} of {len(runs)} runs lie more than ten spreads off the law "
+        f"({shown}{', ...' if len(far) > 3 else ''}): diverged, cut short or mistyped? "
+        "Look at them, and fit with and without"
+    )
+    warnings.warn(note, DivergedRunsWarning, stacklevel=3)
+    return [note]

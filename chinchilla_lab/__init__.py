@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 _MODULES = (
     "allocation",
     "checks",
+    "datasets",
     "explorers",
     "figures",
     "fitting",
     "laws",
     "page",
+    "replications",
     "reports",
     "shape",
     "sources",

@@ -91,7 +91,9 @@ class _Catalogue(dict[str, Dataset]):
         return html_table(_HEADER, [_cells(data) for data in self.values()])
 
 
-_PORIAN = "formll/resolving-scaling-law-discrepancies, data/summary_df.pickle.xz, 0dc60d91"
+_PORIAN = (
+    "formll/resolving-scaling-law-discrepancies, data/summary_df.pickle.xz, 0dc60d91"
+)
 _RAW = "https://raw.githubusercontent.com"
 
 DATASETS: Mapping[str, Dataset] = _Catalogue(

@@ -125,7 +125,7 @@ def _hoffmann() -> Iterator[Replication]:
             (8.55e28, 1e13),
         ]
     )  # fmt: skip
-    slope = float(np.polyfit(*np.log(table_a3).T, 1)[0])
+    slope = float(power_line(table_a3[:, 0], table_a3[:, 1], np.ones(9))[1])
     N = float(compute_optimal(HOFFMANN_2022, CHINCHILLA).N)
     rounded = float(compute_optimal(printed, CHINCHILLA).N)
     envelope = float(HOFFMANN_2022_ENVELOPE.optimum(1e21)[0])
@@ -148,8 +148,8 @@ def _hoffmann() -> Iterator[Replication]:
     yield row("slope of Table 3", "0.50", "Table 2", HOFFMANN_2022_ENVELOPE.a,
               "the same regression")  # fmt: skip
     yield row("slope of Table A3, approach 3", "0.46", "Table 2", slope,
-              "neither the TeX source (0.4565) nor the print (0.4516) gives the column; "
-              "its 175B row is ten times too small as printed")  # fmt: skip
+              "neither the TeX source (0.4565) nor the print (0.4516) gives the "
+              "column; its 175B row is ten times too small as printed")  # fmt: skip
 
 
 def _besiroglu() -> Iterator[Replication]:
@@ -245,7 +245,7 @@ def _gadre() -> Iterator[Replication]:
         ("1.4B at 640 tokens per parameter", 1e9, 640.0, "0.71"),
         ("6.9B at 20 tokens per parameter", 5e9, 20.0, ""),
     ):
-        at = np.flatnonzero((runs.N > least) & (abs(runs.D / runs.N - ratio) < 1.0))[0]
+        at = np.flatnonzero((least < runs.N) & (abs(runs.D / runs.N - ratio) < 1.0))[0]
         off = 100.0 * (law.loss(runs.N[at], runs.D[at]) / runs.L[at] - 1.0)
         yield row(f"error of the loss [%], {label}", says, float(off),
                   "far beyond the five runs of the fit")  # fmt: skip
@@ -258,7 +258,7 @@ def _gadre() -> Iterator[Replication]:
     yield row("tokens per parameter at the optimum", "", float(law.G**-2),
               "outside the fit's own grid, which starts at 20")  # fmt: skip
     for label, most in (("all 35 runs", np.inf), ("22 runs below 80", 85.0)):
-        few = runs.keep(runs.D / runs.N < most, label)
+        few = runs.keep(most > runs.D / runs.N, label)
         free = fit_parametric(few, resamples=0)
         yield row(f"tokens per parameter at 1e20, untied, {label}", "",
                   _ratio(free, 1e20), "Huber 1e-3 on the log loss")  # fmt: skip

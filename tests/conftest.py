@@ -122,3 +122,24 @@ def new_page(browser, server):
     yield open_page
     for context in contexts:
         context.close()
+
+
+# data of others: a folder beside the checkout serves where nothing else is said
+_BESIDE = ROOT.parent / "shared" / "data"
+if "CHINCHILLA_LAB_DATA" not in os.environ and _BESIDE.is_dir():
+    os.environ["CHINCHILLA_LAB_DATA"] = str(_BESIDE)
+
+
+@pytest.fixture(scope="session")
+def others():
+    """Load a data set of others, or skip with the reason."""
+    from chinchilla_lab import datasets
+
+    def load(name, **options):
+        folder = os.environ.get("CHINCHILLA_LAB_DATA")
+        if not folder or not (Path(folder) / datasets.DATASETS[name].file).is_file():
+            # a test never goes to the net by itself
+            pytest.skip(f"{name}.csv is not in CHINCHILLA_LAB_DATA")
+        return datasets.load(name, **options)
+
+    return load

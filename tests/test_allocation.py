@@ -312,10 +312,14 @@ def test_hedge_is_the_crossing_of_two_bowls():
 
 
 def test_interval_of_the_default():
-    """1,000 resamples of 240 runs, 90 %: 7.6 to 11.4B at 1e22, 12.8 to 28.9 per param."""
+    """90 % of the resamples of 240 runs: 7.6 to 11.4B at 1e22, 12.8 to 28.9 per param.
+
+    An independent bootstrap of 1,000 gave 7.597 to 11.405: an end of an interval is
+    known to about a percent from so many resamples, hence the tolerance.
+    """
     found = allocation.default_interval(1e22)
-    assert pytest.approx((7.597e9, 11.405e9), rel=1e-3) == found.N
-    assert found.tokens_per_param == pytest.approx((12.81, 28.88), rel=1e-3)
+    assert pytest.approx((7.597e9, 11.405e9), rel=0.01) == found.N
+    assert found.tokens_per_param == pytest.approx((12.81, 28.88), rel=0.02)
     wide = allocation.default_interval([1e20, 1e22], level=0.95)
     assert wide.N[0][1] < found.N[0] < found.N[1] < wide.N[1][1]
     with pytest.raises(ValueError, match=r"choose 0\.8, 0\.9 or 0\.95"):

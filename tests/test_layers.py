@@ -18,9 +18,10 @@ LAYERS = [
     {"shape"},
     {"laws", "cluster"},
     {"allocation"},
-    {"fitting", "inference", "repetition", "thresholds", "datasets"},
+    {"fitting", "inference", "repetition", "thresholds"},
+    {"datasets"},
     {"planning"},
-    {"validation", "reports", "figures"},
+    {"validation", "replications", "reports", "figures"},
     {"explorers"},
     {"page", "cli"},
 ]
@@ -73,7 +74,8 @@ def test_core_loads_numpy_alone():
         "import sys, chinchilla_lab as lab\n"
         "lab.compute_optimal(lab.DEFAULT, 1e22)\n"
         "lab.explorers.get('isoflop')\n"
-        "heavy = {'matplotlib', 'scipy', 'pandas', 'ipywidgets', 'pytest'}\n"
+        "heavy = {'matplotlib', 'scipy', 'pandas', 'ipywidgets', 'pytest', 'tqdm',"
+        " 'pooch'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -1,6 +1,7 @@
 """From runs to a law, with an interval or a refusal that says why not."""
 
 from chinchilla_lab.fitting.curve import PowerCurve, fit_curve
+from chinchilla_lab.fitting.design import crossed, design_factor, simulate_runs
 from chinchilla_lab.fitting.envelope import fit_envelope
 from chinchilla_lab.fitting.fitted import (
     Estimates,
@@ -26,7 +27,7 @@ from chinchilla_lab.fitting.refusals import (
     WeakFitWarning,
     WideGridWarning,
 )
-from chinchilla_lab.fitting.runs import Runs, read_runs
+from chinchilla_lab.fitting.runs import Runs, example_runs, read_runs
 
 __all__ = [
     "DivergedRunsWarning",
@@ -49,6 +50,9 @@ __all__ = [
     "WeakFitWarning",
     "WideGridWarning",
     "check_runs",
+    "crossed",
+    "design_factor",
+    "example_runs",
     "fit_curve",
     "fit_envelope",
     "fit_isoflop",
@@ -57,4 +61,5 @@ __all__ = [
     "load_law",
     "log_residuals",
     "read_runs",
+    "simulate_runs",
 ]

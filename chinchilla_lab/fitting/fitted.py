@@ -247,7 +247,11 @@ class FittedLaw(Law):
             for name in self._letters
             if self.resampled is not None
         }
-        record = {"kind": type(self).__name__, "law": own, "coefficients": letters}
+        record: dict[str, Any] = {
+            "kind": type(self).__name__,
+            "law": own,
+            "coefficients": letters,
+        }
         if isinstance(self, FittedAllocation):
             record["gives"] = self.gives
             record["valleys"] = [asdict(valley) for valley in self.valleys]

@@ -342,9 +342,10 @@ def _resample(
         inside = np.abs(vertex) <= np.ptp(x[part])
         bottoms[:, j] = np.where(inside, np.exp(vertex + mean), np.nan)
     n = len(parts)
-    drawn = np.ones((resamples, n))
+    drawn: Array = np.ones((resamples, n))
     if n >= _MANY_BUDGETS:
-        drawn = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples) * 1.0
+        picks = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples)
+        drawn = picks.astype(np.float64)
     coefficient, exponent = power_line(
         np.broadcast_to(C, bottoms.shape), bottoms, drawn
     )

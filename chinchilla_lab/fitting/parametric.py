@@ -358,29 +358,35 @@ def _starts(problem: Problem, weights: Array, tie: bool, k: float) -> Array:
     At fixed exponents the law is linear in E, A and B (for k = 1; otherwise the power
     k is dropped here and the Newton steps make up for it).
     """
+    grid = np.linspace(0.1, 0.9, 17) if tie else _GRID
+    n = len(grid)
+    first, second = np.divmod(np.arange(n * n), n)
     if tie:
-        alpha = beta = np.linspace(0.1, 0.9, 17)
-    else:
-        alpha, beta = (g.ravel() for g in np.meshgrid(_GRID, _GRID))
+        first = second = np.arange(n)
     loss = np.exp(problem.log_loss)
-    columns = np.stack(
-        [
-            np.exp(-alpha[:, None] * problem.x),
-            np.exp(-beta[:, None] * problem.y),
-            np.ones((len(alpha), len(loss))),
-        ],
-        axis=-1,
-    )
-    columns *= (np.sqrt(weights) / loss)[:, None]
-    square = np.swapaxes(columns, 1, 2) @ columns
+    root = np.sqrt(weights) / loss
+    # the columns of the linear problem, relative to the loss; one for each exponent
+    u = np.exp(-np.outer(grid, problem.x)) * root
+    v = np.exp(-np.outer(grid, problem.y)) * root
+    target = np.sqrt(weights)
+    square = np.empty((len(first), 3, 3))
+    square[:, 0, 0] = np.einsum("gn,gn->g", u, u)[first]
+    square[:, 1, 1] = np.einsum("gn,gn->g", v, v)[second]
+    square[:, 0, 1] = square[:, 1, 0] = (u @ v.T)[first, second]
+    square[:, 0, 2] = square[:, 2, 0] = (u @ root)[first]
+    square[:, 1, 2] = square[:, 2, 1] = (v @ root)[second]
+    square[:, 2, 2] = root @ root
     square += 1e-10 * np.trace(square, axis1=1, axis2=2)[:, None, None] * np.eye(3)
-    target = np.einsum("gni,n->gi", columns, np.sqrt(weights))
-    coefficients = np.linalg.solve(square, target[..., None])[..., 0]
+    right = np.column_stack(
+        [(u @ target)[first], (v @ target)[second], np.full(len(first), root @ target)]
+    )
+    coefficients = np.linalg.solve(square, right[..., None])[..., 0]
     # a term that the linear problem makes negative starts small instead
     least = float(loss.min())
     coefficients = np.maximum(coefficients, 1e-2 * least)
     coefficients[:, 2] = np.minimum(coefficients[:, 2], 0.98 * least)
     a, b, e = np.log(coefficients).T
+    alpha, beta = grid[first], grid[second]
     starts = np.column_stack([a / k, b / k, e, alpha / k, beta / k, 0 * a + np.log(k)])
     return starts[np.argsort(objective(problem, starts, weights))[:_STARTS]]
 

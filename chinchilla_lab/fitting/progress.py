@@ -24,9 +24,9 @@ def progress_bar(
     show : bool, optional
         Whether to show a bar, [-]
 
-    Yields
-    ------
-    object
+    Returns
+    -------
+    iterator
         The items, [-]
     """
     if show:

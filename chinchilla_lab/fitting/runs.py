@@ -16,7 +16,14 @@ from chinchilla_lab.laws.families import N_COUNTS, Fitted, NCount
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, UnitError, parse, text
 
-__all__ = ["Runs", "read_runs"]
+__all__ = ["EXAMPLES", "Runs", "example_runs", "read_runs"]
+
+EXAMPLES = {
+    "grid64": "64 runs, 8 sizes by 8 ratios, 0.2 % noise, of a law that is known",
+    "one_ratio": "24 runs, all at 20 tokens per parameter",
+    "edge": "28 runs on 4 budgets; the largest budget has no minimum inside",
+}
+"""Made-up runs that come with the library."""
 
 Array = NDArray[np.float64]
 
@@ -94,7 +101,7 @@ class Runs:
     Examples
     --------
     >>> Runs(N=[1e8, 2e8], D=[2e9, 4e9], L=[3.7, 3.3], N_counts="total")
-    2 runs: N 100M to 200M, D 2B to 4B, C 1.2e18 to 4.8e18 FLOP, N counts total
+    2 runs: N 100M to 200M, D 2B to 4B, C 1.2e18 FLOP to 4.8e18 FLOP, N counts total
     """
 
     N: Array
@@ -345,6 +352,29 @@ def read_runs(
         source=source or file.name,
         filters=tuple(filters),
     )
+
+
+def example_runs(name: str) -> Runs:
+    """Return made-up runs that come with the library, to try a fit on.
+
+    Parameters
+    ----------
+    name : {"grid64", "one_ratio", "edge"}
+        Which, see :data:`EXAMPLES`, [-]
+
+    Returns
+    -------
+    Runs
+        The runs, [-]
+
+    Examples
+    --------
+    >>> len(example_runs("grid64"))
+    64
+    """
+    one_of("name", name, EXAMPLES)
+    file = Path(__file__).parent.parent / "data" / f"example_{name}.csv"
+    return read_runs(file, N_counts="total", source=EXAMPLES[name])
 
 
 def _records(file: Path) -> list[dict[str, Any]]:

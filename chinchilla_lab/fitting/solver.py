@@ -35,7 +35,7 @@ PARAMETERS = ("a", "b", "e", "alpha", "beta", "kappa")
 LAD_DELTA = 4.7e-9
 """Width at which a Huber loss is the least absolute deviation for all purposes."""
 
-_ROWS = 128  # rows advanced together: their arrays stay in the processor's cache
+_ROWS = 64  # rows advanced together: their arrays stay in the processor's cache
 _STEPS = 200
 _LOWER = np.tril_indices(6, -1)
 
@@ -113,45 +113,61 @@ def _expand(
     and y, so the sums over runs are small matrix products.
     """
     a, b, e, alpha, beta, kappa = theta.T
+    outer = problem.outer
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # the two power terms; a wild trial overflows to inf and is refused as NaN
-        j_u = np.exp(np.column_stack([a, alpha]) @ powers.u)
-        j_v = np.exp(np.column_stack([b, beta]) @ powers.v)
-        outer = problem.outer
-        k = np.exp(kappa)[:, None] if outer else 1.0
-        both = j_u + j_v
-        log_both = np.log(both) if outer else both
-        raised = np.exp(k * log_both) if outer else both
-        floor = np.exp(e)[:, None]
-        total = raised + floor
-        r = np.log(total) - problem.log_loss
-        j_e = floor / total
-        share = k * raised / (total * both) if outer else 1.0 / total
+        j_u = np.column_stack([a, alpha]) @ powers.u
+        j_v = np.column_stack([b, beta]) @ powers.v
+        np.exp(j_u, out=j_u)
+        np.exp(j_v, out=j_v)
+        total = j_u + j_v
+        if outer:
+            k = np.exp(kappa)[:, None]
+            log_both, share = np.log(total), k / total
+            total = np.exp(k * log_both)
+            share *= total
+        total += np.exp(e)[:, None]
+        share = share / total if outer else 1.0 / total
         j_u *= share
         j_v *= share
+        r = np.log(total)
+        r -= problem.log_loss
 
         if np.isinf(problem.delta):
-            slope = r
-            second = weights
+            slope, bend = r, weights * (1.0 - r)
         else:
             slope = np.clip(r, -problem.delta, problem.delta)
-            second = weights * (slope == r)
+            bend = weights * ((slope == r) - slope)
         first = weights * slope
-        objective = np.einsum("rn,rn->r", first, r - 0.5 * slope)
-        bend = second - first
-        w = 1.0 - j_e
-        curve = bend + (1.0 - 1.0 / k) * first / w if outer else bend
+        objective = np.einsum("rn,rn->r", first, r)
+        objective -= 0.5 * np.einsum("rn,rn->r", first, slope)
+        curve = bend
+        if outer:
+            w = (j_u + j_v) / k
+            curve = bend + (1.0 - 1.0 / k) * first / w
 
-        f_e = first * j_e
-        c_u, c_v, b_e = curve * j_u, curve * j_v, bend * j_e
         f_u, f_v = (first * j_u) @ powers.by_x, (first * j_v) @ powers.by_y
+        c_u, c_v = curve * j_u, curve * j_v
         m_uu, m_vv = (c_u * j_u) @ powers.by_x, (c_v * j_v) @ powers.by_y
-        m_ue, m_ve = (b_e * j_u) @ powers.by_x, (b_e * j_v) @ powers.by_y
         m_uv = (c_u * j_v) @ powers.by_xy
+        if outer:
+            j_e = 1.0 - w
+            b_e = bend * j_e
+            m_ue, m_ve = (b_e * j_u) @ powers.by_x, (b_e * j_v) @ powers.by_y
+            m_ee = np.einsum("rn,rn->r", b_e, j_e)
+            s_e = np.einsum("rn,rn->r", first, j_e)
+        else:
+            # the shares add to one, which saves the sums with the floor
+            m_ue = c_u @ powers.by_x - m_uu
+            m_ve = c_v @ powers.by_y - m_vv
+            m_ue[:, :2] -= m_uv[:, :2]
+            m_ve[:, :2] -= m_uv[:, ::2]
+            m_ee = bend.sum(axis=1) - 2.0 * (m_ue[:, 0] + m_ve[:, 0])
+            m_ee -= m_uu[:, 0] + m_vv[:, 0] + 2.0 * m_uv[:, 0]
+            s_e = first.sum(axis=1) - f_u[:, 0] - f_v[:, 0]
 
     grad = np.zeros((len(theta), 6))
     hess = np.zeros((len(theta), 6, 6))
-    s_e = f_e.sum(axis=1)
     grad[:, 0], grad[:, 1], grad[:, 2] = f_u[:, 0], f_v[:, 0], s_e
     grad[:, 3], grad[:, 4] = -f_u[:, 1], -f_v[:, 1]
     m_uu += f_u
@@ -162,7 +178,7 @@ def _expand(
     hess[:, 0, 4], hess[:, 3, 4] = -m_uv[:, 2], m_uv[:, 3]
     hess[:, 0, 2], hess[:, 2, 3] = m_ue[:, 0], -m_ue[:, 1]
     hess[:, 1, 2], hess[:, 2, 4] = m_ve[:, 0], -m_ve[:, 1]
-    hess[:, 2, 2] = np.einsum("rn,rn->r", b_e, j_e) + s_e
+    hess[:, 2, 2] = m_ee + s_e
     if outer:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             j_k = w * k * log_both
@@ -177,6 +193,19 @@ def _expand(
         hess[:, 5, 5] = np.einsum("rn,rn->r", lift * j_k, j_k) + grad[:, 5]
     hess[:, _LOWER[0], _LOWER[1]] = hess[:, _LOWER[1], _LOWER[0]]
     return objective, grad, hess
+
+
+def _evaluate(
+    problem: Problem, powers: _Powers, theta: Array, weights: Array
+) -> list[Array]:
+    """Expand all rows, some at a time, so that the arrays stay in the cache."""
+    if len(theta) <= _ROWS:
+        return list(_expand(problem, powers, theta, weights))
+    edges = [*range(0, len(theta), _ROWS), len(theta)]
+    parts = [
+        _expand(problem, powers, theta[i:j], weights[i:j]) for i, j in pairwise(edges)
+    ]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def objective(problem: Problem, theta: Array, weights: Array) -> Array:
@@ -232,11 +261,11 @@ def _solve(hess: Array, grad: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _advance(
     problem: Problem, powers: _Powers, theta: Array, weights: Array, steps: int
 ) -> tuple[Array, Array, NDArray[np.bool_], int]:
-    """Bring one block of rows to rest."""
+    """Bring all rows to rest."""
     free = problem.free
     diagonal = np.arange(free.shape[1])
     out, done = theta.copy(), np.zeros(len(theta), dtype=bool)
-    state = list(_expand(problem, powers, theta, weights))
+    state = _evaluate(problem, powers, theta, weights)
     objective = state[0].copy()
     # a positive measure of each unknown, the metric of a damped step; in every metric
     # a step that is short enough lowers the sum
@@ -265,7 +294,7 @@ def _advance(
             if not len(rows):
                 break
         trial = theta + np.clip(move, -3.0, 3.0) @ free.T
-        new = _expand(problem, powers, trial, weights)
+        new = _evaluate(problem, powers, trial, weights)
         better = ok & (new[0] < state[0])
         damping = np.maximum(np.where(better, 0.05, 10.0) * damping, 1e-12)
         theta[better] = trial[better]
@@ -316,16 +345,11 @@ def minimise(
             x=problem.x, y=problem.y, log_loss=problem.log_loss,
             free=problem.free, delta=delta, outer=problem.outer,
         )  # fmt: skip
-        edges = [*range(0, len(starts), _ROWS), len(starts)]
-        parts = [
-            _advance(stage, powers, theta[i:j], weights[i:j], steps)
-            for i, j in pairwise(edges)
-        ]
-        theta = np.concatenate([part[0] for part in parts])
-        taken += max(part[3] for part in parts)
+        theta, value, converged, used = _advance(stage, powers, theta, weights, steps)
+        taken += used
     return Solved(
         theta=theta,
-        objective=np.concatenate([part[1] for part in parts]),
-        converged=np.concatenate([part[2] for part in parts]),
+        objective=value,
+        converged=converged,
         steps=taken,
     )

@@ -7,13 +7,14 @@ stored table; ``--write`` stores what it found, with the date and the version.
 import csv
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chinchilla_lab import __version__, datasets
 from chinchilla_lab.allocation.intervals import interval
@@ -41,10 +42,13 @@ __all__ = [
     "Replication",
     "compute",
     "dropped_runs",
+    "html",
     "main",
+    "stopping",
     "stored",
 ]
 
+Array = NDArray[np.float64]
 CHINCHILLA = 5.76e23  # FLOP, the budget that Gopher and Chinchilla share
 RESAMPLES = 4000
 DROPPED = range(9)
@@ -347,8 +351,71 @@ def dropped_runs() -> list[dict[str, float]]:
                     "tokens_per_param": _ratio(law),
                     "p5": float(low),
                     "p95": float(high),
+                    **{
+                        f"{letter}_{end}": law.estimates()[letter][place]
+                        for letter in ("alpha", "beta")
+                        for place, end in ((1, "p5"), (2, "p95"))
+                    },
                 }
             )
+    return rows
+
+
+def stopping() -> list[dict[str, str]]:
+    """Follow SciPy's L-BFGS-B from the coefficients of Hoffmann et al., three ways.
+
+    Returns
+    -------
+    list of dict
+        Setting, iteration, objective (always as the sum), exponents so far, [any]
+
+    Notes
+    -----
+    Default tolerances compare the fall of the objective with max(|f|, 1) times 2.2e-9,
+    so an objective of a thousandth looks settled long before it is; as a mean over the
+    runs it looks settled at once. Needs SciPy.
+    """
+    from scipy.optimize import minimize
+
+    runs = _epoch()
+    x, y, target = np.log(runs.N), np.log(runs.D), np.log(runs.L)
+    law = HOFFMANN_2022
+    start = [np.log(law.A), np.log(law.B), np.log(law.E), law.alpha, law.beta]
+
+    def value(t: Array) -> tuple[float, Array]:
+        logs = np.array([t[0] - t[3] * x, t[1] - t[4] * y, np.full_like(x, t[2])])
+        top = np.logaddexp.reduce(logs)
+        r = top - target
+        slope = np.clip(r, -1e-3, 1e-3)
+        u, v, e = np.exp(logs - top) * slope
+        gradient = np.array([u.sum(), v.sum(), e.sum(), -(x * u).sum(), -(y * v).sum()])
+        return float((slope * (r - 0.5 * slope)).sum()), gradient
+
+    rows = []
+    for setting, scale, options in (
+        ("sum, default tolerances", 1.0, {}),
+        ("mean, default tolerances", 1.0 / len(runs), {}),
+        ("sum times 1e4, tight", 1e4, {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000}),
+    ):
+        path = [np.array(start)]
+        minimize(
+            lambda t, s=scale: tuple(s * part for part in value(t)), start, jac=True,
+            method="L-BFGS-B", options=options,
+            callback=lambda t, seen=path: seen.append(t.copy()),
+        )  # fmt: skip
+        for i, t in enumerate(path):
+            if i < 40 or i % 10 == 0 or i == len(path) - 1:
+                rows.append(
+                    {
+                        "setting": setting,
+                        "iteration": str(i),
+                        "objective": f"{value(t)[0]:.7g}",
+                        "alpha": f"{t[3]:.5f}",
+                        "beta": f"{t[4]:.5f}",
+                        "ln_A": f"{t[0]:.6f}",
+                        "ln_B": f"{t[1]:.6f}",
+                    }
+                )
     return rows
 
 
@@ -391,7 +458,18 @@ def stored(page: str = "") -> list[Replication]:
 
 
 def html(page: str) -> str:
-    """Return the stored rows of one paper as a table."""
+    """Return the stored rows of one paper as a table.
+
+    Parameters
+    ----------
+    page : str
+        Paper, [-]
+
+    Returns
+    -------
+    str
+        HTML, [-]
+    """
     rows = [
         (row.quantity, f"{row.says or '-'} ({row.where})", f"{row.get:.6g}", row.why)
         for row in stored(page)
@@ -401,7 +479,7 @@ def html(page: str) -> str:
     return html_table(("quantity", "the paper says", "we get", "why"), rows, note)
 
 
-def _write(name: str, rows: Sequence[dict[str, object]]) -> None:
+def _write(name: str, rows: Sequence[Mapping[str, object]]) -> None:
     with (_DATA / name).open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -447,7 +525,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "besiroglu2024_dropped.csv",
             [{k: f"{v:.6g}" for k, v in r.items()} for r in dropped_runs()],
         )
-        _write("besiroglu2024_bootstrap.csv", list(map(dict, _quantiles())))
+        _write("besiroglu2024_bootstrap.csv", _quantiles())
+        _write("besiroglu2024_stopping.csv", stopping())
         return 0
     return int(wrong > 0)
 

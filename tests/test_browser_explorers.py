@@ -16,10 +16,11 @@ import pytest
 from conftest import ROOT, give_up
 
 from chinchilla_lab.explorers import NAMES, get
-from chinchilla_lab.explorers.core import Choice, Toggle
+from chinchilla_lab.explorers.core import Choice, Sheet, Toggle
 from chinchilla_lab.explorers.page import answer
 from chinchilla_lab.explorers.svg import path_data, to_svg
 from chinchilla_lab.figures.style import SWATCHES
+from chinchilla_lab.fitting import example_csv
 
 pytestmark = pytest.mark.browser
 
@@ -100,7 +101,7 @@ async ([id, control, moves]) => {
     const before = Number(root.dataset.answered ?? 0);
     const answered = rested(before);
     const input = box.querySelector(
-      { range: "input[type=range]", text: "input[type=text]", choice: "select", toggle: "input[type=checkbox]" }[how]);
+      { range: "input[type=range]", text: "input[type=text]", choice: "select", toggle: "input[type=checkbox]", sheet: "textarea" }[how]);
     const start = performance.now();
     if (how === "toggle") input.checked = value; else input.value = value;
     input.dispatchEvent(new Event(how === "range" ? "input" : "change", { bubbles: true }));
@@ -135,6 +136,9 @@ def moves_of(control):
         return [("toggle", b, b) for b in [not control.value, control.value] * MOVES][
             :MOVES
         ]
+    if isinstance(control, Sheet):
+        texts = [example_csv("one_ratio"), "N,D\n1,2\n", control.value]
+        return [("sheet", t, t) for t in (texts * MOVES)[:MOVES]]
     if not hasattr(control, "at"):
         values = np.linspace(control.low, control.high, MOVES)
         return [

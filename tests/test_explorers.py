@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from chinchilla_lab.explorers.core import (
     LogSlider,
     Panel,
     Reading,
+    Sheet,
     Slider,
     Toggle,
 )
@@ -24,6 +26,7 @@ from chinchilla_lab.explorers.kernel import KernelFace, _Picture
 from chinchilla_lab.explorers.page import TOGETHER, answer, pack, respond
 from chinchilla_lab.explorers.svg import panel_svg, to_svg
 from chinchilla_lab.figures.style import SWATCHES
+from chinchilla_lab.fitting import example_csv
 from chinchilla_lab.laws import DEFAULT
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
@@ -37,6 +40,9 @@ def settings(explorer):
             yield from ({control.name: key} for key in control.options)
         elif isinstance(control, Toggle):
             yield {control.name: not control.value}
+        elif isinstance(control, Sheet):
+            yield {control.name: example_csv("one_ratio")}
+            yield {control.name: "N,D\n1,2\n"}
         else:
             places = (0, control.steps // 3, control.steps)
             yield from ({control.name: control.at(p)} for p in places)
@@ -80,7 +86,7 @@ def test_kernel_face_follows_its_controls(name):
                     np.testing.assert_allclose(artist.get_data()[1], series[key][1])
             assert bytes(picture.image.value).startswith(b"\x89PNG")
         for reading in explorer.readout(**face.raw):
-            assert reading.text.replace("&", "&amp;") in face.readout.value
+            assert escape(reading.text) in face.readout.value
         face = KernelFace(explorer)
 
 
@@ -122,6 +128,16 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("allocation", {"C": 3.8e25}, "Hoffmann 2022, approach 3", "84.8 per parameter"),
     ("allocation", {"C": 3.8e25}, "Besiroglu 2024", "16.5 per parameter"),
     ("four_n", {}, "vocabulary share", "55.8 %"),
+    ("design", {}, "90 % interval of N*", "×/÷ 1.33"),
+    ("design", {"ratios": 8}, "90 % interval of N*", "×/÷ 1.25"),
+    ("design", {"spread": 2}, "90 % interval of N*", "×/÷ 2.47"),
+    ("design", {"spread": 1}, "90 % interval of N*", "refused: one ratio"),
+    ("dropped", {}, "tokens per parameter at 5.76e23 FLOP", "17.9"),
+    ("dropped", {"count": 0}, "tokens per parameter at 5.76e23 FLOP", "6.8"),
+    ("upload", {}, "N* at the planned compute", "29.2B"),
+    ("upload", {"rows": example_csv("one_ratio")}, "answer", "not identifiable"),
+    ("ladder", {"step": 2}, "exponent a", "0.701, -0.133"),
+    ("ladder", {"step": 5, "C": "5.88e23"}, "N*", "77B parameters"),
 ]
 
 

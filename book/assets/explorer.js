@@ -182,6 +182,8 @@ class Live {
       typed: find("input[type=text]"),
       select: find("select"),
       check: find("input[type=checkbox]"),
+      sheet: find("textarea"),
+      file: find("input[type=file]"),
       error: find(".cl-error"),
     };
     this.controls.set(control.name, control);
@@ -201,6 +203,13 @@ class Live {
     control.typed?.addEventListener("change", () => move(control.typed.value));
     control.select?.addEventListener("change", () => move(control.select.value));
     control.check?.addEventListener("change", () => move(control.check.checked));
+    control.sheet?.addEventListener("change", () => move(control.sheet.value));
+    control.file?.addEventListener("change", async () => {
+      const [file] = control.file.files;
+      if (!file) return;
+      control.sheet.value = await file.text();
+      move(control.sheet.value);
+    });
   }
 
   say(text, state) {
@@ -217,7 +226,7 @@ class Live {
     if (!control.error) return;
     control.error.textContent = message;
     control.error.hidden = message === "";
-    control.typed.setAttribute("aria-invalid", String(message !== ""));
+    (control.typed ?? control.sheet).setAttribute("aria-invalid", String(message !== ""));
   }
 
   async wake() {
@@ -326,13 +335,15 @@ class Live {
   // Put the controls to their defaults or, with `good`, to the last values that count.
   restore(good = false) {
     for (const control of this.controls.values()) {
-      const { range, typed, select, check } = control;
+      const { range, typed, select, check, sheet, file } = control;
       const value = good ? control.good : control.initial;
       control.raw = value;
       if (range) range.value = positionOf(control, value);
       if (typed) this.write(control, value === control.initial ? typed.defaultValue : plain(value));
       if (select) select.value = value;
       if (check) check.checked = value;
+      if (sheet) sheet.value = value;
+      if (file) file.value = "";
       this.complain(control, "");
     }
   }

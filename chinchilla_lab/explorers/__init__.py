@@ -19,6 +19,10 @@ NAMES = (
     "isoflop",
     "allocation",
     "tradeoff",
+    "design",
+    "dropped",
+    "upload",
+    "ladder",
 )
 """Every explorer of the book, in the order of its pages."""
 

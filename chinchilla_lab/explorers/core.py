@@ -22,6 +22,7 @@ __all__ = [
     "Number",
     "Panel",
     "Reading",
+    "Sheet",
     "Slider",
     "Toggle",
     "Value",
@@ -286,7 +287,49 @@ class Toggle:
         return "on" if value else "off"
 
 
-Control = Number | Choice | Toggle
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A table that the reader pastes or loads from a file, as CSV text.
+
+    Parameters
+    ----------
+    name : str
+        Argument of ``series`` and ``readout``, [-]
+    value : str
+        Default table, [-]
+    label : str
+        What a reader calls it, [-]
+    most : int
+        Longest text that is taken, [character]
+    """
+
+    name: str
+    value: str
+    label: str
+    most: int = 200_000
+
+    kind = "sheet"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.label)
+
+    def parse(self, raw: Value) -> str:
+        """Return the text, or say why it cannot be a table."""
+        if not isinstance(raw, str) or not raw.strip():
+            raise ValueError(f"{self.label}: no rows; paste CSV text with a header")
+        if len(raw) > self.most:
+            raise ValueError(
+                f"{self.label}: {len(raw)} characters, at most {self.most} are taken; "
+                "leave columns and rows out"
+            )
+        return raw
+
+    def show(self, value: Value) -> str:
+        """Return the text."""
+        return str(value)
+
+
+Control = Number | Choice | Toggle | Sheet
 
 
 @dataclass(frozen=True, kw_only=True)

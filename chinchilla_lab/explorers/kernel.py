@@ -19,6 +19,7 @@ from chinchilla_lab.explorers.core import (
     Explorer,
     LogSlider,
     Number,
+    Sheet,
     Slider,
     Toggle,
     Value,
@@ -126,6 +127,16 @@ class KernelFace(widgets.VBox):
             tick.observe(lambda change: self._move(name, change["new"]), "value")
             self.inputs[name] = tick
             return widgets.HBox([label, tick], layout=_ROW)
+        if isinstance(control, Sheet):
+            area = widgets.Textarea(
+                value=control.value, continuous_update=False, rows=6,
+                layout={"width": "28em"},
+            )  # fmt: skip
+            area.observe(lambda change: self._move(name, change["new"]), "value")
+            upload = widgets.FileUpload(accept=".csv", description="CSV file")
+            upload.observe(lambda change: self._load(area, change["new"]), "value")
+            self.inputs[name] = area
+            return widgets.HBox([label, area, upload], layout=_ROW)
         text = widgets.Text(
             control.show(control.value),
             continuous_update=False,
@@ -155,6 +166,11 @@ class KernelFace(widgets.VBox):
         if self._busy:
             return
         self._move(control.name, text)
+
+    def _load(self, area: widgets.Textarea, files: Any) -> None:
+        """Put an uploaded file where a pasted one would stand."""
+        for file in files:
+            area.value = bytes(file["content"]).decode("utf-8-sig", errors="replace")
 
     def _quietly(self, widget: widgets.Widget, value: Any) -> None:
         """Set a widget without hearing of it as a move of the reader."""

@@ -19,6 +19,7 @@ from chinchilla_lab.explorers.core import (
     Explorer,
     LogSlider,
     Reading,
+    Sheet,
     Slider,
     Toggle,
     Value,
@@ -171,6 +172,16 @@ def _control(uid: str, control: Control) -> str:
         return (
             f'{head}><input type="checkbox" id="{ident}" autocomplete="off"{checked}>'
             f"{label}</div>"
+        )
+    if isinstance(control, Sheet):
+        return (
+            f'{head}>{label}<textarea id="{ident}" rows="6" autocomplete="off" '
+            f'spellcheck="false" aria-describedby="{ident}-error">'
+            f"{escape(control.value)}</textarea>"
+            f'<label class="cl-file" for="{ident}-file">or a CSV file, which stays in '
+            f'your browser</label><input type="file" id="{ident}-file" '
+            f'accept=".csv,text/csv,text/plain">'
+            f'<p class="cl-error" id="{ident}-error" role="alert" hidden></p></div>'
         )
     shown = control.show(control.value)
     suffix = control.suffix

@@ -27,7 +27,7 @@ from chinchilla_lab.fitting.refusals import (
     WeakFitWarning,
     WideGridWarning,
 )
-from chinchilla_lab.fitting.runs import Runs, example_runs, read_runs
+from chinchilla_lab.fitting.runs import Runs, example_csv, example_runs, read_runs
 
 __all__ = [
     "DivergedRunsWarning",
@@ -52,6 +52,7 @@ __all__ = [
     "check_runs",
     "crossed",
     "design_factor",
+    "example_csv",
     "example_runs",
     "fit_curve",
     "fit_envelope",

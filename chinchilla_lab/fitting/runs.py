@@ -5,8 +5,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from csv import DictReader
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,7 @@ from chinchilla_lab.laws.families import N_COUNTS, Fitted, NCount
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, UnitError, parse, text
 
-__all__ = ["EXAMPLES", "Runs", "example_runs", "read_runs"]
+__all__ = ["EXAMPLES", "Runs", "example_csv", "example_runs", "read_runs"]
 
 EXAMPLES = {
     "grid64": "64 runs, 8 sizes by 8 ratios, 0.2 % noise, of a law that is known",
@@ -125,9 +126,10 @@ class Runs:
         C = None if self.C is None else _column("C", self.C, len(N))
         D = C / (FLOP_PER_ND * N) if D is None and C is not None else D
         C = FLOP_PER_ND * N * D if C is None and D is not None else C
-        if self.run and len(self.run) != len(N):
-            raise ValueError(f"run has {len(self.run)} rows where N has {len(N)}")
-        columns = {"N": N, "L": L, "D": D, "C": C, "run": tuple(map(str, self.run))}
+        names = tuple(map(str, self.run))
+        if names and len(names) != len(N):
+            raise ValueError(f"run has {len(names)} rows where N has {len(N)}")
+        columns = {"N": N, "L": L, "D": D, "C": C, "run": names}
         if self.planned is not None:
             columns["planned"] = _column("planned", self.planned, len(N))
         for name, column in columns.items():
@@ -242,7 +244,7 @@ class Runs:
 
 
 def read_runs(
-    path: str | Path,
+    path: str | Path | TextIO,
     columns: Mapping[str, str] | None = None,
     keep: Mapping[str, str | Sequence[str]] | None = None,
     *,
@@ -254,9 +256,9 @@ def read_runs(
 
     Parameters
     ----------
-    path : str or Path
-        File; ``.jsonl`` or ``.ndjson`` holds one JSON object a line, anything else is
-        CSV with a header, [-]
+    path : str, Path or text stream
+        File or open CSV stream; ``.jsonl`` or ``.ndjson`` holds one JSON object a
+        line, anything else is CSV with a header, [-]
     columns : mapping, optional
         Column of the file for ``N``, ``D``, ``C``, ``L``, ``run``, ``state`` and
         ``planned``; dots step into nested objects (``"config.n_params"``). What is
@@ -289,16 +291,20 @@ def read_runs(
     without a finite positive loss, size and data are dropped and counted.
     """
     one_of("rows", rows, ("last", "all"))
-    file = Path(path)
-    records = _records(file)
-    names = _match(records, dict(columns or {}), file.name)
+    if isinstance(path, str | Path):
+        records, label = _records(Path(path)), Path(path).name
+    else:
+        records, label = list(DictReader(path.read().splitlines())), "the table"
+    if not records:
+        raise ValueError(f"{label} holds no rows")
+    names = _match(records, dict(columns or {}), label)
     filters: list[str] = []
 
     def drop(kept: list[dict[str, Any]], why: str) -> list[dict[str, Any]]:
         if len(kept) < len(records):
             filters.append(f"{len(records) - len(kept)} rows dropped: {why}")
         if not kept:
-            raise ValueError(f"{file.name}: {why} leaves no row")
+            raise ValueError(f"{label}: {why} leaves no row")
         return kept
 
     rules = dict(keep or {})
@@ -308,7 +314,7 @@ def read_runs(
         column = names.get(column, column)
         words = [wanted] if isinstance(wanted, str) else [str(w) for w in wanted]
         if not any(_has(record, column) for record in records):
-            raise ValueError(_missing(file.name, column, records))
+            raise ValueError(_missing(label, column, records))
         records = drop(
             [r for r in records if str(_get(r, column)).strip() in words],
             f"{column} is not {' or '.join(words)}",
@@ -349,7 +355,7 @@ def read_runs(
         **{key: np.array(x) for key, x in numbers.items()},
         N_counts=N_counts,
         run=tuple(labels),
-        source=source or file.name,
+        source=source or label,
         filters=tuple(filters),
     )
 
@@ -372,9 +378,27 @@ def example_runs(name: str) -> Runs:
     >>> len(example_runs("grid64"))
     64
     """
+    return read_runs(
+        StringIO(example_csv(name)), N_counts="total", source=EXAMPLES[name]
+    )
+
+
+def example_csv(name: str) -> str:
+    """Return the made-up runs as the text of a CSV file.
+
+    Parameters
+    ----------
+    name : {"grid64", "one_ratio", "edge"}
+        Which, see :data:`EXAMPLES`, [-]
+
+    Returns
+    -------
+    str
+        Header and rows, [-]
+    """
     one_of("name", name, EXAMPLES)
     file = Path(__file__).parent.parent / "data" / f"example_{name}.csv"
-    return read_runs(file, N_counts="total", source=EXAMPLES[name])
+    return file.read_text(encoding="utf-8")
 
 
 def _records(file: Path) -> list[dict[str, Any]]:
@@ -396,8 +420,6 @@ def _records(file: Path) -> list[dict[str, Any]]:
             records.append(record)
     else:
         records = list(DictReader(content.splitlines()))
-    if not records:
-        raise ValueError(f"{file.name} holds no rows")
     return records
 
 

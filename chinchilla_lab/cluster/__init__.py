@@ -1,0 +1,1 @@
+"""Cost of a step on a real machine: compute, memory, links, layouts."""

@@ -213,7 +213,7 @@ def hierarchical_all_reduce(
     outside: float,
     latency: float = 0.0,
 ) -> tuple[float, float, float]:
-    r"""Times of the three phases of an all-reduce over two levels.
+    r"""Split an all-reduce over two levels into its three phases.
 
     .. math:: \frac{g-1}{g}\frac{S}{W_i},\quad 2\,\frac{k-1}{k}\frac{S/g}{W_o},\quad
        \frac{g-1}{g}\frac{S}{W_i}

@@ -204,7 +204,7 @@ class Layout:
         Raises
         ------
         ValueError
-            If the accelerators, heads, layers, experts, sequence or batch do not divide.
+            If accelerators, heads, layers, experts, sequence or batch do not divide.
         """
         n, used = cluster.n_accelerators, self.n_accelerators
         if used != n:
@@ -246,8 +246,8 @@ class Layout:
             raise ValueError(
                 f"n_layers={layers} do not divide into pp*n_chunks = "
                 f"{self.pp}*{self.n_chunks} equal pieces; pp={fits} with "
-                f"n_chunks={largest_divisor(layers // fits, self.n_chunks)} do, or pass "
-                "even_stages=False and let the longest stage set the pace"
+                f"n_chunks={largest_divisor(layers // fits, self.n_chunks)} do, or "
+                "pass even_stages=False and let the longest stage set the pace"
             )
         m = self.micro_batches(batch)
         if self.n_chunks > 1 and m % self.pp:

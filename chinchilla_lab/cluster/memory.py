@@ -20,16 +20,16 @@ __all__ = [
     "Recipe",
     "activation_bytes",
     "interleaving_factor",
-    "zero_paper_activations",
     "largest_micro_batch",
     "memory",
     "state_bytes",
+    "zero_paper_activations",
 ]
 
 Attention = Literal["fused", "unfused"]
 NOT_INCLUDED = (
-    "fragmentation, communication buffers, the driver's context, optimizer temporaries, "
-    "offloading and an uneven load of experts"
+    "fragmentation, communication buffers, the context of the driver, temporaries of "
+    "the optimizer, offloading and an uneven load of experts"
 )
 
 
@@ -114,7 +114,8 @@ class MemoryBreakdown:
     activations : float
         Kept for the backward pass, all micro-batches in flight, [byte]
     logits : float
-        Logits and their gradient on the stage that holds the head, [byte]
+        Logits and their gradient; with a pipeline, by how much they make the last stage
+        fuller than the first, [byte]
     buffers : float
         Working set of a recomputed layer, gathered layers of ZeRO-3, and the measured
         offset of the stack, if one is given, [byte]
@@ -416,10 +417,12 @@ def components(
     experts = n.mlp * (1.0 - shared) if is_mixture else 0.0
     dense = (n.non_embedding - experts) / layers
     per_stage = np.ceil(layers / (g.p * g.v)) * g.v
-    # an end stage of a pipeline holds one vocabulary matrix, a single stage all of them
+    # an end stage of a pipeline holds one vocabulary matrix, a single stage all of
+    # them; where layers do not divide, the end stages are the shorter ones
     table = float(shape.vocab_size * d_model)
     tables = np.where(g.p > 1, table, float(n.input_embedding + n.head)) + n.positions
-    local = (per_stage * dense + tables) / g.t
+    end = np.floor(layers / g.p)
+    local = np.maximum(end * dense + tables, per_stage * dense) / g.t
     replicas = g.d * g.c
     local_experts = per_stage * experts / layers / g.e
     expert_replicas = np.maximum(g.t * replicas / g.e, 1.0)
@@ -446,12 +449,15 @@ def components(
         0.0,
     )
     buffers = g.full * again + gathered + offset
+    kept = layer * in_flight
+    # the last stage holds the logits, and one micro-batch where the first holds p
     logits = 6.0 * tokens * shape.vocab_size / g.t
+    logits = np.maximum(logits + layer * per_stage - kept, 0.0)
     return (
         recipe.weights * sharded[2],
         recipe.gradients * sharded[1],
         recipe.optimizer * sharded[0],
-        layer * in_flight,
+        kept,
         logits,
         buffers,
     )
@@ -495,9 +501,9 @@ def memory(
 
     Notes
     -----
-    The stage with most layers, all its micro-batches in flight, one vocabulary matrix
-    and the logits: a little more than any single stage of a pipeline holds. Weights of
-    experts divide by ep, not by tp. Not included: see ``NOT_INCLUDED``.
+    The fullest stage of a pipeline: the first with its p micro-batches in flight and
+    the input table, or the last with the logits. Weights of experts divide by ep, not
+    by tp. Not included: see ``NOT_INCLUDED``.
 
     References
     ----------

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "allocation",
     "checks",
+    "cluster",
     "explorers",
     "figures",
     "laws",
@@ -20,6 +21,7 @@ _MODULES = (
     "sources",
     "tables",
     "units",
+    "validation",
 )
 _NAMES = {
     "BESIROGLU_2024": "laws",

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.checks import fraction, one_of, positive, whole
 from chinchilla_lab.cluster import kernel
-from chinchilla_lab.cluster.hardware import Accelerator, Cluster, find, mfu
+from chinchilla_lab.cluster.accelerators import Accelerator, find
+from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout
-from chinchilla_lab.cluster.stacks import FITTABLE, UNCALIBRATED, Stack, stack
+from chinchilla_lab.cluster.stacks import FITTABLE, UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, HOUR
@@ -120,7 +121,7 @@ class MeasuredStep:
 
 
 def predicted_seconds(
-    rows: Sequence[MeasuredStep], constants: Stack | str = UNCALIBRATED
+    rows: Sequence[MeasuredStep], stack: Stack | str = UNCALIBRATED
 ) -> Array:
     """Step times of the model for measured steps.
 
@@ -128,7 +129,7 @@ def predicted_seconds(
     ----------
     rows : sequence of MeasuredStep
         The steps, [-]
-    constants : Stack or str, optional
+    stack : Stack or str, optional
         The stack, [-]
 
     Returns
@@ -136,7 +137,7 @@ def predicted_seconds(
     numpy.ndarray
         Times, [s]
     """
-    used = stack(constants)
+    used = find_stack(stack)
     return np.array(
         [
             float(
@@ -247,12 +248,13 @@ def calibrate(
     >>> own.stack.label, f"{own.mape:.4f}"
     ('calibrated to our pilot', '0.0000')
     """
-    base, names = stack(start), tuple(constants)
+    base, names = find_stack(start), tuple(constants)
     for name in names:
         one_of("constants", name, FITTABLE)
     if not 1 <= len(names) <= 4:
         raise ValueError(
-            f"constants={', '.join(names) or 'none'}: fit one to four; more fit any table"
+            f"constants={', '.join(names) or 'none'}: fit one to four; more would fit "
+            "any table"
         )
     if len(rows) < len(names):
         raise ValueError(
@@ -262,17 +264,16 @@ def calibrate(
     measured = np.array([r.seconds for r in rows])
 
     def made(x: Array) -> Stack:
-        values = dict(zip(names, np.exp(x), strict=True))
-        for name in ("gemm", "attention"):
-            if name in values:
-                values[name] = min(values[name], 1.0)
-        return base.with_(**{k: float(v) for k, v in values.items()})
+        return base.with_(
+            **{k: float(v) for k, v in zip(names, np.exp(x), strict=True)}
+        )
 
     def residuals(x: Array) -> Array:
         return np.log(predicted_seconds(rows, made(x)) / measured)
 
     first = [getattr(base, n) or _START.get(n, 1.0) for n in names]
-    x, jacobian = _gauss_newton(residuals, np.log(np.array(first)))
+    top = np.array([0.0 if n in ("gemm", "attention") else np.inf for n in names])
+    x, jacobian = _gauss_newton(residuals, np.log(np.array(first)), top)
     text = label or f"{len(rows)} measured steps"
     found = made(x).with_(
         name=f"{base.name}, calibrated", fitted=names, rows=text, notes=base.notes
@@ -288,20 +289,23 @@ def calibrate(
     )
 
 
-def _gauss_newton(f: Callable[[Array], Array], x: Array) -> tuple[Array, Array]:
-    """Return the minimum of the sum of squares and the slopes there."""
+def _gauss_newton(
+    f: Callable[[Array], Array], x: Array, top: Array
+) -> tuple[Array, Array]:
+    """Return the minimum of the sum of squares at or below ``top``, and the slopes."""
     step, damping = 1e-5, 1e-3
     here = f(x)
 
     def slopes(x: Array, here: Array) -> Array:
         moves = step * np.eye(len(x))
-        return np.stack([(f(x + d) - here) / step for d in moves], axis=1)
+        return np.stack([(here - f(x - d)) / step for d in moves], axis=1)
 
     jacobian = slopes(x, here)
     for _ in range(100):
         normal = jacobian.T @ jacobian
         scale = damping * np.diag(np.diag(normal) + 1e-12)
         move = np.clip(np.linalg.solve(normal + scale, -jacobian.T @ here), -0.7, 0.7)
+        move = np.minimum(x + move, top) - x
         there = f(x + move)
         if there @ there < here @ here:
             done = np.abs(move).max() < 1e-7

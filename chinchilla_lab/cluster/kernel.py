@@ -15,7 +15,7 @@ from chinchilla_lab.cluster.layout import Degrees
 from chinchilla_lab.cluster.stacks import Stack
 from chinchilla_lab.shape.transformer import TransformerShape
 
-__all__ = ["ITEMS", "Machine", "items", "layer_items", "machine", "seconds"]
+__all__ = ["ITEMS", "Machine"]
 
 # output tiles that a library can choose from, rows by columns
 TILES = ((256.0, 128.0), (128.0, 256.0))
@@ -45,10 +45,36 @@ ITEMS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """The rates of a cluster under a stack, ready for the formulas."""
+    """The rates of a cluster under a stack, ready for the formulas.
 
-    gemm: float  # FLOP/s of a product that fills the cores
-    wide: float  # the same in bf16, for head and scores
+    Parameters
+    ----------
+    gemm : float
+        Products that fill the cores, [FLOP/s]
+    wide : float
+        The same in bf16, for the head, [FLOP/s]
+    attention : float
+        Products of attention, [FLOP/s]
+    value_bytes : float
+        Width of what a product reads and writes, [byte]
+    hbm : float
+        Memory bandwidth, [byte/s]
+    cores : float
+        Cores among which tiles are dealt, [-]
+    inside : float
+        Ring bandwidth in a domain, [byte/s]
+    outside : float
+        Network of an accelerator, [byte/s]
+    domain : float
+        Accelerators of a domain, [-]
+    latency : float
+        Time of a step without bytes, [s]
+    nodes : float
+        Domains, [-]
+    """
+
+    gemm: float
+    wide: float
     attention: float
     value_bytes: float
     hbm: float

@@ -137,12 +137,18 @@ class Layout:
         Degrees
             Numbers, [-]
         """
-        counts = (self.tp, self.pp, self.dp, self.cp, self.ep, self.micro_batch)
         return Degrees(
-            *(np.float64(x) for x in (*counts, self.n_chunks, self.zero)),
-            np.float64(self.recompute == "full"),
-            np.float64(self.recompute == "selective"),
-            np.float64(self.sequence_parallel),
+            t=np.float64(self.tp),
+            p=np.float64(self.pp),
+            d=np.float64(self.dp),
+            c=np.float64(self.cp),
+            e=np.float64(self.ep),
+            b=np.float64(self.micro_batch),
+            v=np.float64(self.n_chunks),
+            zero=np.float64(self.zero),
+            full=np.float64(self.recompute == "full"),
+            selective=np.float64(self.recompute == "selective"),
+            sp=np.float64(self.sequence_parallel),
         )
 
     def micro_batches(self, batch: int) -> int:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.checks import InfeasibleError, one_of, positive, whole
 from chinchilla_lab.cluster import kernel
-from chinchilla_lab.cluster.hardware import DTYPES, Cluster
+from chinchilla_lab.cluster.accelerators import DTYPES
+from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
 from chinchilla_lab.cluster.memory import RECIPES, Recipe, components
-from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, stack
+from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
@@ -37,7 +38,7 @@ def _divisors(n: int, most: int) -> tuple[int, ...]:
 def axes(
     shape: TransformerShape,
     cluster: Cluster,
-    constants: Stack | str = UNCALIBRATED,
+    stack: Stack | str = UNCALIBRATED,
     **options: Sequence[Any],
 ) -> dict[str, tuple[Any, ...]]:
     """Values that a search tries on each axis.
@@ -48,7 +49,7 @@ def axes(
         The model, [-]
     cluster : Cluster
         The machine, [-]
-    constants : Stack or str, optional
+    stack : Stack or str, optional
         The stack: selective recomputation is tried where it saves something, [-]
     **options : sequence
         Values of your own for any of :data:`AXES`, [-]
@@ -72,7 +73,7 @@ def axes(
     """
     n, layers = cluster.n_accelerators, shape.n_layers
     pieces = _divisors(layers, n)
-    fused = stack(constants).fused
+    fused = find_stack(stack).fused
     grid: dict[str, tuple[Any, ...]] = {
         "zero": (0, 1, 3),
         "recompute": ("none", "full") if fused else RECOMPUTE,
@@ -86,7 +87,8 @@ def axes(
     }
     if unknown := sorted(set(options) - set(AXES)):
         raise ValueError(
-            f"{', '.join(unknown)}: no axis of the search; choose from: {', '.join(AXES)}"
+            f"{', '.join(unknown)}: no axis of the search; choose from: "
+            f"{', '.join(AXES)}"
         )
     for name, values in options.items():
         kept = tuple(values) if not isinstance(values, str) else (values,)
@@ -130,7 +132,7 @@ def _degrees(grid: Mapping[str, Sequence[Any]], n: int) -> Degrees:
 
 
 def _divides(a: Any, b: Any) -> Any:
-    """True where b is a whole multiple of a."""
+    """Say where b is a whole multiple of a."""
     return b % a == 0
 
 
@@ -271,7 +273,7 @@ def search(
     cluster: Cluster,
     batch: int,
     seq_len: int,
-    constants: Stack | str = UNCALIBRATED,
+    stack: Stack | str = UNCALIBRATED,
     dtype: str = "bf16",
     recipe: Recipe | str = "mixed-adam",
     memory_limit: float | None = None,
@@ -293,7 +295,7 @@ def search(
         Sequences of a step, [sequence]
     seq_len : int
         Tokens of a sequence, [token]
-    constants : Stack or str, optional
+    stack : Stack or str, optional
         Constants or a key of ``STACKS``, [-]
     dtype : {"bf16", "fp8", "tf32"}, optional
         Format of the matrix products, [-]
@@ -336,7 +338,7 @@ def search(
     >>> found.best.layout.n_accelerators, found.n_feasible < found.n_points
     (64, True)
     """
-    used = stack(constants)
+    used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
     sequences, s = whole("batch", batch), whole("seq_len", seq_len)
     top = whole("keep", keep)

@@ -9,7 +9,7 @@ from chinchilla_lab.checks import fraction, non_negative, positive
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 
-__all__ = ["FITTABLE", "STACKS", "UNCALIBRATED", "Stack", "stack"]
+__all__ = ["FITTABLE", "STACKS", "UNCALIBRATED", "Stack", "find_stack"]
 
 FITTABLE = (
     "gemm",
@@ -188,7 +188,7 @@ STACKS: Mapping[str, Stack] = _Stacks()
 """Stacks by name, for example ``STACKS["megatron-2021"]``."""
 
 
-def stack(which: Stack | str) -> Stack:
+def find_stack(which: Stack | str) -> Stack:
     """Return the stack itself, by its name if need be.
 
     Parameters

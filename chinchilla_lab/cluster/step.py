@@ -3,45 +3,45 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from chinchilla_lab.checks import one_of, positive, whole
 from chinchilla_lab.cluster import kernel
-from chinchilla_lab.cluster.hardware import (
-    DTYPES,
-    Accelerator,
-    Cluster,
-    find,
-    mfu,
-)
+from chinchilla_lab.cluster.accelerators import DTYPES
+from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout
-from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, stack
+from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.accounting import flops_per_token
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
 
 __all__ = [
     "ATTENTION_CONVENTIONS",
-    "Product",
+    "SCHEDULES",
     "StepTime",
     "bubble_fraction",
-    "gemm",
     "hardware_flops",
     "model_flops",
-    "roofline",
     "step_time",
     "tokens_per_second_to_mfu",
-    "wave_efficiency",
 ]
 
-Array = NDArray[np.float64]
 AttentionCount = Literal["full", "causal", "none"]
 ATTENTION_CONVENTIONS = {"full": "exact", "causal": "exact_causal", "none": "6N_total"}
 """What an MFU counts of attention, and the FLOP convention it uses for that."""
 
 
-def bubble_fraction(pp: int, n_micro_batches: int, n_chunks: int = 1) -> float:
+SCHEDULES = {
+    "1f1b": 1.0,
+    "gpipe": 1.0,
+    "zb-1p": 1.0 / 3.0,
+    "zb-2p": 0.0,
+    "zb-v": 0.0,
+}
+"""Bubble of a schedule relative to 1F1B, by name, [-]."""
+
+
+def bubble_fraction(
+    pp: int, n_micro_batches: int, n_chunks: int = 1, schedule: str = "1f1b"
+) -> float:
     r"""Idle time of a pipeline relative to the ideal step time.
 
     .. math:: \frac{t_\text{bubble}}{t_\text{ideal}} = \frac{1}{v}\,\frac{p - 1}{m}
@@ -54,20 +54,28 @@ def bubble_fraction(pp: int, n_micro_batches: int, n_chunks: int = 1) -> float:
         Micro-batches m of a step and pipeline, [-]
     n_chunks : int, optional
         Model chunks v of a stage, [-]
+    schedule : {"1f1b", "gpipe", "zb-1p", "zb-2p", "zb-v"}, optional
+        Order of the passes, [-]
 
     Returns
     -------
     float
         Bubble over ideal time, [-]
 
+    Raises
+    ------
+    ValueError
+        If the schedule is unknown, or a zero-bubble one is to be interleaved.
+
     Notes
     -----
     Divides by the *ideal* time; the share of the whole step is x / (1 + x). Equal
-    stages and free communication.
+    stages and free communication. The zero-bubble schedules take the gradient of the
+    input, that of the weights and the forward pass to last equally long.
 
     References
     ----------
-    :cite:`narayanan2021efficient`, section 2.2
+    :cite:`narayanan2021efficient`, section 2.2; :cite:`zerobubble`, table of schedules
 
     Examples
     --------
@@ -75,192 +83,13 @@ def bubble_fraction(pp: int, n_micro_batches: int, n_chunks: int = 1) -> float:
     0.21875
     """
     p, m = whole("pp", pp), whole("n_micro_batches", n_micro_batches)
-    return (p - 1) / (whole("n_chunks", n_chunks) * m)
-
-
-def wave_efficiency(m: ArrayLike, n: ArrayLike, n_cores: int) -> Array:
-    r"""Share of the cores' tile slots that hold output.
-
-    .. math:: \frac{M N}{T_M T_N \; k\left\lceil
-       \lceil M/T_M \rceil \lceil N/T_N \rceil / k \right\rceil}
-
-    with k cores and tiles of 256 by 128, either way round.
-
-    Parameters
-    ----------
-    m : array_like
-        Rows M of the product, [-]
-    n : array_like
-        Columns N of the product, [-]
-    n_cores : int
-        Cores k, [-]
-
-    Returns
-    -------
-    numpy.ndarray or float
-        Efficiency, at most 1, [-]
-
-    References
-    ----------
-    :cite:`bloom`, section on tile and wave quantization
-
-    Examples
-    --------
-    >>> f"{wave_efficiency(2048, 7200, 108):.3f} {wave_efficiency(2048, 6912, 108):.3f}"
-    '0.833 1.000'
-    """
-    cores = float(whole("n_cores", n_cores))
-    return np.asarray(
-        kernel.wave_efficiency(positive("m", m), positive("n", n), cores)
-    )[()]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Product:
-    """One matrix product on one accelerator.
-
-    Parameters
-    ----------
-    flop : float
-        Work, [FLOP]
-    size : float
-        Bytes read and written, [byte]
-    seconds : float
-        Time, [s]
-    waves : int
-        Rounds of tiles over the cores, [-]
-    wave_efficiency : float
-        Share of tile slots in use, [-]
-    bound : str
-        "compute" or "memory", whichever takes longer, [-]
-    """
-
-    flop: float
-    size: float
-    seconds: float
-    waves: int
-    wave_efficiency: float
-    bound: str
-
-    @property
-    def intensity(self) -> float:
-        """Work over bytes, [FLOP/byte]."""
-        return self.flop / self.size
-
-    @property
-    def rate(self) -> float:
-        """Work over time, [FLOP/s]."""
-        return self.flop / self.seconds
-
-    def _repr_html_(self) -> str:
-        rows = [
-            ["intensity [FLOP/byte]", f"{self.intensity:.4g}"],
-            ["rate [TFLOP/s]", f"{self.rate / 1e12:.4g}"],
-            ["time [ms]", f"{self.seconds * 1e3:.4g}"],
-            ["waves", f"{self.waves}"],
-            ["wave efficiency", f"{self.wave_efficiency:.3f}"],
-            ["bound by", self.bound],
-        ]
-        return html_table(("product", "value"), rows)
-
-
-def gemm(
-    m: int,
-    n: int,
-    k: int,
-    accelerator: Accelerator | str,
-    dtype: str = "bf16",
-    efficiency: float = 1.0,
-) -> Product:
-    r"""Time of one matrix product, M by K times K by N.
-
-    .. math:: t = \max\left(\frac{2MNK}{e\,\eta_\text{wave}\,P},\;
-       \frac{w\,(MK + KN + MN)}{W}\right)
-
-    Parameters
-    ----------
-    m : int
-        Rows M: tokens, [-]
-    n : int
-        Columns N: outputs, [-]
-    k : int
-        Depth K: inputs, [-]
-    accelerator : Accelerator or str
-        The chip or its key, [-]
-    dtype : {"bf16", "fp8", "tf32"}, optional
-        Number format, [-]
-    efficiency : float, optional
-        Share e of the best measured product, P, [-]
-
-    Returns
-    -------
-    Product
-        Work [FLOP], bytes [byte] and time [s]
-
-    Examples
-    --------
-    >>> product = gemm(8192, 24576, 6144, "h100-sxm-80gb")
-    >>> product.bound, round(product.intensity)
-    ('compute', 3072)
-    """
-    chip = find(accelerator)
-    rows, columns, depth = (float(whole(x, v)) for x, v in zip("mnk", (m, n, k)))
-    width = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}[one_of("dtype", dtype, DTYPES)]
-    cores = float(chip.need("n_cores"))
-    fill = float(kernel.wave_efficiency(rows, columns, cores))
-    flop = 2.0 * rows * columns * depth
-    size = width * (rows * depth + depth * columns + rows * columns)
-    work = flop / (
-        float(positive("efficiency", efficiency)) * fill * chip.ceiling(dtype)
-    )
-    move = size / float(chip.need("hbm_bandwidth"))
-    tile = kernel.TILES[0][0] * kernel.TILES[0][1]
-    return Product(
-        flop=flop,
-        size=size,
-        seconds=max(work, move),
-        waves=round(rows * columns / (fill * tile * cores)),
-        wave_efficiency=fill,
-        bound="compute" if work >= move else "memory",
-    )
-
-
-def roofline(
-    intensity: ArrayLike,
-    accelerator: Accelerator | str,
-    dtype: str = "bf16",
-    ceiling: Literal["sheet", "measured"] = "sheet",
-) -> Array:
-    r"""Highest rate at an arithmetic intensity.
-
-    .. math:: \min(P,\; I\, W)
-
-    Parameters
-    ----------
-    intensity : array_like
-        Work I over bytes, [FLOP/byte]
-    accelerator : Accelerator or str
-        The chip or its key, [-]
-    dtype : {"bf16", "fp8", "tf32"}, optional
-        Number format, [-]
-    ceiling : {"sheet", "measured"}, optional
-        Data-sheet peak or best measured product, [-]
-
-    Returns
-    -------
-    numpy.ndarray or float
-        Rate, [FLOP/s]
-
-    Examples
-    --------
-    >>> roofline([100, 1000], "h100-sxm-80gb") / 1e12
-    array([335., 989.])
-    """
-    chip = find(accelerator)
-    one_of("ceiling", ceiling, ("sheet", "measured"))
-    top = chip.peak(dtype) if ceiling == "sheet" else chip.ceiling(dtype)
-    slope = float(chip.need("hbm_bandwidth"))
-    return np.minimum(positive("intensity", intensity) * slope, top)[()]
+    v = whole("n_chunks", n_chunks)
+    one_of("schedule", schedule, SCHEDULES)
+    if v > 1 and schedule != "1f1b":
+        raise ValueError(
+            f"n_chunks={v} interleaves 1F1B; set n_chunks=1 with schedule={schedule!r}"
+        )
+    return SCHEDULES[schedule] * (p - 1) / (v * m)
 
 
 def model_flops(
@@ -495,7 +324,8 @@ class StepTime:
         ]
         caption = (
             f"{self.layout.label()}: {self.label}; MFU {self.mfu():.1%} with attention "
-            f"in full, {self.mfu('causal'):.1%} causal, {self.mfu('none'):.1%} without; "
+            f"in full, {self.mfu('causal'):.1%} causal, "
+            f"{self.mfu('none'):.1%} without; "
             f"HFU {self.hfu():.1%}"
         )
         return html_table(
@@ -511,7 +341,7 @@ def step_time(
     layout: Layout,
     batch: int,
     seq_len: int,
-    constants: Stack | str = UNCALIBRATED,
+    stack: Stack | str = UNCALIBRATED,
     dtype: str = "bf16",
     even_stages: bool = False,
 ) -> StepTime:
@@ -537,7 +367,7 @@ def step_time(
         Sequences of a step, [sequence]
     seq_len : int
         Tokens of a sequence, [token]
-    constants : Stack or str, optional
+    stack : Stack or str, optional
         Constants, or a key of :data:`~chinchilla_lab.cluster.STACKS`; without one the
         answer is an upper bound on the speed, [-]
     dtype : {"bf16", "fp8", "tf32"}, optional
@@ -573,7 +403,7 @@ def step_time(
     >>> step.label
     'upper bound'
     """
-    used = stack(constants)
+    used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
     sequences, s = whole("batch", batch), whole("seq_len", seq_len)
     layout.check(shape, cluster, sequences, s, even_stages)

@@ -19,6 +19,8 @@ __all__ = ["ITEMS", "Machine"]
 
 # output tiles that a library can choose from, rows by columns
 TILES = ((256.0, 128.0), (128.0, 256.0))
+STEP = 16.0
+VALUE_BYTES = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}
 # products whose depth is no multiple of 8 values leave the matrix units: an A100 does
 # 39 TFLOP/s in bf16 without them and 312 with them
 ALIGN, MISALIGNED = 8, 8.0
@@ -94,7 +96,7 @@ def machine(cluster: Cluster, stack: Stack, dtype: str) -> Machine:
         gemm=stack.gemm * chip.ceiling(dtype),
         wide=stack.gemm * wide,
         attention=stack.attention * stack.gemm * wide,
-        value_bytes=1.0 if dtype == "fp8" else 2.0,
+        value_bytes=VALUE_BYTES[dtype],
         hbm=float(chip.need("hbm_bandwidth")),
         cores=float(chip.need("n_cores")),
         inside=chip.ring_bandwidth,
@@ -108,10 +110,13 @@ def machine(cluster: Cluster, stack: Stack, dtype: str) -> Machine:
 def wave_efficiency(m: Any, n: Any, cores: float) -> Any:
     """Return the share of tile slots that hold output, best of the tile shapes."""
     best: Any = 0.0
+    # a product smaller than a tile takes a smaller tile, in steps of 16
+    small_m, small_n = np.ceil(m / STEP) * STEP, np.ceil(n / STEP) * STEP
     for rows, columns in TILES:
-        tiles = np.ceil(m / rows) * np.ceil(n / columns)
+        high, wide = np.minimum(rows, small_m), np.minimum(columns, small_n)
+        tiles = np.ceil(m / high) * np.ceil(n / wide)
         slots = np.ceil(tiles / cores) * cores
-        best = np.maximum(best, m * n / (slots * (rows * columns)))
+        best = np.maximum(best, m * n / (slots * (high * wide)))
     return best
 
 
@@ -173,8 +178,10 @@ def layer_items(
         if stack.fused
         else stack.traffic * 12.0 * shape.n_heads * tokens * s / g.t / w.hbm
     )
-    # two all-reduces a pass, one where the MLP is dealt out to experts instead
-    reduces = 2.0 if not is_mixture or shape.n_shared_experts else 1.0
+    # two all-reduces a pass; one where the MLP is dealt out to experts, or where it
+    # stands beside attention and their outputs are added before
+    alone = stack.parallel_block or (is_mixture and not shape.n_shared_experts)
+    reduces = 1.0 if alone else 2.0
     gather = two_level_gather(2.0 * tokens * h, g.t, 1.0, w.domain, w.inside, w.outside)
     tp = reduces * (2.0 * gather + w.latency * np.log2(g.t)) * (1.0 - stack.tp_overlap)
     cp = two_level_gather(

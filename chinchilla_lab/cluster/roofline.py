@@ -29,7 +29,8 @@ def wave_efficiency(m: ArrayLike, n: ArrayLike, n_cores: int) -> Array:
     .. math:: \frac{M N}{T_M T_N \; k\left\lceil
        \lceil M/T_M \rceil \lceil N/T_N \rceil / k \right\rceil}
 
-    with k cores and tiles of 256 by 128, either way round.
+    with k cores and tiles of 256 by 128, either way round; a product smaller than a
+    tile takes a smaller one, in steps of 16.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def gemm(
     rows, columns, depth = (
         float(whole(x, v)) for x, v in zip("mnk", (m, n, k), strict=True)
     )
-    width = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}[one_of("dtype", dtype, DTYPES)]
+    width = kernel.VALUE_BYTES[one_of("dtype", dtype, DTYPES)]
     cores = float(chip.need("n_cores"))
     fill = float(kernel.wave_efficiency(rows, columns, cores))
     flop = 2.0 * rows * columns * depth
@@ -161,15 +162,22 @@ def gemm(
         float(positive("efficiency", efficiency)) * fill * chip.ceiling(dtype)
     )
     move = size / float(chip.need("hbm_bandwidth"))
-    tile = kernel.TILES[0][0] * kernel.TILES[0][1]
     return Product(
         flop=flop,
         size=size,
         seconds=max(work, move),
-        waves=round(rows * columns / (fill * tile * cores)),
+        waves=_waves(rows, columns, cores),
         wave_efficiency=fill,
         bound="compute" if work >= move else "memory",
     )
+
+
+def _waves(rows: float, columns: float, cores: float) -> int:
+    counts = []
+    for high, wide in kernel.TILES:
+        tiles = np.ceil(rows / high) * np.ceil(columns / wide)
+        counts.append(int(np.ceil(tiles / cores)))
+    return min(counts)
 
 
 def roofline(

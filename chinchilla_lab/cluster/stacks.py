@@ -52,6 +52,8 @@ class Stack:
         Share of data-parallel traffic hidden behind the backward pass, [-]
     fused : bool
         Attention keeps its scores on the chip and skips what the mask hides, [-]
+    parallel_block : bool
+        MLP and attention stand side by side and share their all-reduces, [-]
     memory_offset : float
         Bytes beside the itemised ones, fitted on measured memory, [byte]
     error : float
@@ -77,6 +79,7 @@ class Stack:
     tp_overlap: float = 0.0
     dp_overlap: float = 0.0
     fused: bool = True
+    parallel_block: bool = False
     memory_offset: float = 0.0
     error: float = float("nan")
     fitted: tuple[str, ...] = ()
@@ -157,7 +160,8 @@ def _table() -> dict[str, Stack]:
         given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row[k]}
         given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
         fitted = tuple(row["fitted"].split())
-        found[row["name"]] = Stack(fused=row["fused"] == "1", fitted=fitted, **given)
+        given |= {k: row[k] == "1" for k in ("fused", "parallel_block")}
+        found[row["name"]] = Stack(fitted=fitted, **given)
     return found
 
 

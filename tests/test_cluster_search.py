@@ -7,6 +7,7 @@ import pytest
 
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster import (
+    STACKS,
     Cluster,
     Layout,
     Stack,

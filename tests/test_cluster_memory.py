@@ -184,13 +184,31 @@ def test_fsdp_holds_two_gathered_layers():
     assert sharded.buffers == pytest.approx(2 * 2 * n.non_embedding / 32)
 
 
-def test_measured_memory_with_one_offset():
-    """Goal of the validation: 7 % with one offset, no false alarm."""
-    found = memory_score()
+@pytest.mark.parametrize("table", ["bloom-memory", "simumax-memory"])
+def test_measured_memory_with_one_offset(table):
+    """Goal of the validation: 7 % with one offset a stack, no false alarm."""
+    found = memory_score(table)
     assert found.mape <= 0.07
     assert found.false_alarms == 0
-    assert found.flagged >= 3
-    assert found.out_of_memory == 4
+    if table == "bloom-memory":
+        assert (found.flagged, found.out_of_memory) == (3, 4)
+
+
+def test_missed_memory_is_missed_by_no_more_than_is_said():
+    """Nanotron: what large micro-batches keep beside our items is not modelled."""
+    assert 0.07 < memory_score("nanotron-memory").mape < 0.15
+
+
+@pytest.mark.parametrize(("chunks", "gigabytes"), [(1, 63.4), (3, 74.7), (6, 69.1)])
+def test_the_hall_before_its_offset(chunks, gigabytes):
+    """Blueprint of part III, memory, exercise 5: t 8, p 16, d 128, b 1."""
+    shape = TransformerShape(
+        n_layers=96, d_model=21504, d_ff=86016, n_heads=168, vocab_size=131072,
+        gated=False,
+    )  # fmt: skip
+    plan = Layout(tp=8, pp=16, dp=128, n_chunks=chunks, zero=1, sequence_parallel=True)
+    need = memory(shape, plan, 4096, 128, recipe="mixed-adam-fp32grad", dropout=True)
+    assert need.total / 1e9 == pytest.approx(gigabytes, rel=0.002)
 
 
 def test_the_memory_table_has_sources():

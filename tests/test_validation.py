@@ -25,6 +25,7 @@ from chinchilla_lab.validation import (
     identities,
     measured,
     ranking,
+    ranking_table,
     ranking_verdict,
     report,
     scores,
@@ -77,6 +78,7 @@ def test_leverage_stands_for_leaving_out():
         ("megatron-2021", "megatron-2021"), ("bloom", "bloom-plans"),
         ("llm-foundry-a100", "llm-foundry-a100"),
         ("llm-foundry-h100", "llm-foundry-h100"), ("nanotron", "nanotron"),
+        ("simumax-b200", "simumax-b200"),
     ],
 )  # fmt: skip
 def test_shipped_constants_refit(stack, table):
@@ -104,6 +106,7 @@ def test_ranking():
     assert groups[0].n == 14
     assert ranking_verdict(groups) == "met"
     assert ranking_verdict(ranking("uncalibrated")) == "missed"
+    assert ranking_table().count("<tr>") == len(groups) + 1
     largest = {row["id"] for row in ROWS if row["group"] == "02-25"}
     assert not largest & {r.name for r in measured("bloom-plans", "fit")}
 

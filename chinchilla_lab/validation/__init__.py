@@ -3,9 +3,19 @@
 ``python -m chinchilla_lab.validation`` prints the table that the book shows.
 """
 
-from chinchilla_lab.validation.bytes import MemoryScore, identities, memory_score
-from chinchilla_lab.validation.plans import RankingScore, ranking, ranking_verdict
-from chinchilla_lab.validation.published import measured
+from chinchilla_lab.validation.bytes import (
+    MEMORY_TABLES,
+    MemoryScore,
+    identities,
+    memory_score,
+)
+from chinchilla_lab.validation.plans import (
+    RankingScore,
+    ranking,
+    ranking_table,
+    ranking_verdict,
+)
+from chinchilla_lab.validation.published import UNUSED, measured
 from chinchilla_lab.validation.report import (
     report,
     validation_rows,
@@ -14,7 +24,9 @@ from chinchilla_lab.validation.report import (
 from chinchilla_lab.validation.speed import TABLES, Score, Table, score, scores
 
 __all__ = [
+    "MEMORY_TABLES",
     "TABLES",
+    "UNUSED",
     "MemoryScore",
     "RankingScore",
     "Score",
@@ -23,6 +35,7 @@ __all__ = [
     "measured",
     "memory_score",
     "ranking",
+    "ranking_table",
     "ranking_verdict",
     "report",
     "score",

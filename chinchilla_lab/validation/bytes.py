@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from chinchilla_lab.checks import one_of
 from chinchilla_lab.cluster.accelerators import ACCELERATORS
 from chinchilla_lab.cluster.activations import activation_bytes, interleaving_factor
 from chinchilla_lab.cluster.memory import memory, state_bytes
@@ -14,9 +15,11 @@ from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import GIB
 from chinchilla_lab.validation.published import layout_of, published_rows, shape_of
 
-__all__ = ["MemoryScore", "identities", "memory_score"]
+__all__ = ["MEMORY_TABLES", "MemoryScore", "identities", "memory_score"]
 
 Array = NDArray[np.float64]
+MEMORY_TABLES = ("bloom-memory", "simumax-memory", "nanotron-memory")
+"""Tables of measured memory by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,8 @@ class MemoryScore:
 
     Parameters
     ----------
+    table : str
+        Name of the table, [-]
     offset : float
         Median of measured less itemised bytes, [byte]
     errors : numpy.ndarray
@@ -37,6 +42,7 @@ class MemoryScore:
         Rows that ran and that the model flags, [-]
     """
 
+    table: str
     offset: float
     errors: Array
     flagged: int
@@ -55,19 +61,33 @@ class MemoryScore:
 
 
 @cache
-def memory_score() -> MemoryScore:
-    """Compare the itemised memory with the rows of the BLOOM sweep.
+def memory_score(table: str = "bloom-memory") -> MemoryScore:
+    """Compare the itemised memory with measured rows.
+
+    Parameters
+    ----------
+    table : str, optional
+        One of ``MEMORY_TABLES``, [-]
 
     Returns
     -------
     MemoryScore
         Errors and alarms, [-]
 
+    Raises
+    ------
+    ValueError
+        If there is no such table.
+
     References
     ----------
-    :cite:`bloom`, columns of memory
+    :cite:`bloom`, columns of memory; :cite:`simumax`, allocated memory;
+    :cite:`nanotron`, benchmark summary
     """
-    rows = published_rows("published_runs_memory.csv")
+    one_of("table", table, MEMORY_TABLES)
+    rows = [
+        r for r in published_rows("published_runs_memory.csv") if r["table"] == table
+    ]
     said = np.array(
         [
             memory(
@@ -75,8 +95,8 @@ def memory_score() -> MemoryScore:
                 layout_of(r),
                 int(r["seq_len"]),
                 recipe=r["recipe"],
-                attention="unfused",
-                dropout=True,
+                attention="fused" if r["attention"] == "fused" else "unfused",
+                dropout=r["attention"] != "fused",
             ).total
             for r in rows
         ]
@@ -87,6 +107,7 @@ def memory_score() -> MemoryScore:
     room = np.array([ACCELERATORS[r["accelerator"]].memory for r in rows])
     full = said + offset > room
     return MemoryScore(
+        table=table,
         offset=offset,
         errors=((said + offset) / true - 1.0)[ran],
         flagged=int((full & ~ran).sum()),

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.cluster.calibration import MeasuredStep, predicted_seconds
+from chinchilla_lab.tables import html_table
 from chinchilla_lab.validation.published import published_rows, step_of
 
-__all__ = ["RankingScore", "ranking", "ranking_verdict"]
+__all__ = ["RankingScore", "ranking", "ranking_table", "ranking_verdict"]
 
 Array = NDArray[np.float64]
 RANKING_GOAL = {"mean": 0.05, "max": 0.10, "spearman": 0.8}
@@ -118,3 +119,28 @@ def ranking_verdict(groups: Sequence[RankingScore]) -> str:
         and groups[0].spearman >= RANKING_GOAL["spearman"]
     )
     return "met" if met else "missed"
+
+
+def ranking_table(stack: str = "bloom") -> str:
+    """Return the groups as the table of the book.
+
+    Parameters
+    ----------
+    stack : str, optional
+        Whose constants are used, [-]
+
+    Returns
+    -------
+    str
+        HTML, [-]
+    """
+    groups = ranking(stack)
+    rows = [
+        [g.group, g.n, f"{100 * g.regret:.1f}", f"{g.spearman:+.2f}"] for g in groups
+    ]
+    return html_table(
+        ("day and shape", "plans", "regret [%]", "Spearman"),
+        rows,
+        f"constants: {stack}; goal mean 5 %, max 10 %, Spearman 0.8 on the largest: "
+        f"{ranking_verdict(groups)}",
+    )

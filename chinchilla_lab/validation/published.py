@@ -14,7 +14,21 @@ from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.units import GB
 
-__all__ = ["measured"]
+__all__ = ["UNUSED", "measured"]
+
+UNUSED = {
+    "maxtext_tpu": "no best matrix product of a TPU was measured, and no tile rule",
+    "torchtitan_benchmarks": "H100 parts of 500 W, whose best product was not measured",
+    "megatron2020_v100_a100": "rates of V100 have no source; micro-batches not stated",
+    "megatron_bridge_perf, other than dense H100": "no measured fp8 product, or shapes "
+    "of mixtures that the table does not state",
+    "simumax_b200_real, DeepSeek rows": "latent attention is not modelled",
+    "bloom176b_a100_plan_sweep, rows without layers or time": "the shape or the plan "
+    "is not stated",
+    "nanotron_tp_sweep_3b": "the length of its sequences is not stated",
+    "megascale2024_fig9_weak530b": "batch and plan are not stated",
+}
+"""Published tables that are not scored, and why."""
 
 
 @cache

@@ -73,6 +73,7 @@ TABLES = (
     Table(name="llm-foundry-a100", stack="llm-foundry-a100", kind="foreign", mape=0.08),
     Table(name="llm-foundry-h100", stack="llm-foundry-h100", kind="foreign", mape=0.08),
     Table(name="llm-foundry-h100-fp8", stack="llm-foundry-h100", kind="foreign"),
+    Table(name="simumax-b200", stack="simumax-b200", kind="foreign", mape=0.08),
     Table(name="nanotron", stack="nanotron", kind="foreign", mape=0.08),
 )  # fmt: skip
 """Tables in the order of the report."""

@@ -18,7 +18,7 @@ help:
 	@echo "make book    build the site into $(SITE)   (PYODIDE=folder: no CDN at reading time)"
 	@echo "make serve   read it on http://127.0.0.1:$(PORT)/book/index.html"
 	@echo "make test    lint, types, unit, chapter and browser tests"
-	@echo "make bench   measure import, laws and explorers against their peers"
+	@echo "make bench   measure import, laws, explorers and plans against their peers"
 	@echo "make pyodide assemble .pyodide for reading and testing without the CDN"
 	@echo "make clean   remove everything that was built"
 
@@ -63,6 +63,7 @@ test: lint
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/plan.py
 
 clean:
 	rm -rf _build $(VENV) .pyodide .pytest_cache .mypy_cache .ruff_cache .hypothesis

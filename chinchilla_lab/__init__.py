@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "allocation",
     "checks",
+    "cluster",
     "datasets",
     "explorers",
     "figures",
@@ -23,6 +24,7 @@ _MODULES = (
     "sources",
     "tables",
     "units",
+    "validation",
 )
 _NAMES = {
     "BESIROGLU_2024": "laws",

@@ -1,0 +1,341 @@
+"""The step model as formulas on arrays that broadcast: no checks, no tables.
+
+One code answers a single layout and a grid of a million: every term is computed on the
+axes it depends on, and only sums reach the full grid.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chinchilla_lab.cluster.collectives import two_level_gather
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.layout import Degrees
+from chinchilla_lab.cluster.stacks import Stack
+from chinchilla_lab.shape.transformer import TransformerShape
+
+__all__ = ["ITEMS", "Machine"]
+
+# output tiles that a library can choose from, rows by columns
+TILES = ((256.0, 128.0), (128.0, 256.0))
+STEP = 16.0
+VALUE_BYTES = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}
+# products whose depth is no multiple of 8 values leave the matrix units: an A100 does
+# 39 TFLOP/s in bf16 without them and 312 with them
+ALIGN, MISALIGNED = 8, 8.0
+OPTIMIZER_TRAFFIC = 26.0  # bytes that Adam moves for each parameter
+GRADIENT_BYTES = 2.0
+LOGIT_TRAFFIC = 12.0
+ITEMS = (
+    "gemm",
+    "attention",
+    "memory_traffic",
+    "tp_traffic",
+    "cp_traffic",
+    "ep_traffic",
+    "recompute",
+    "overhead",
+    "pp_traffic",
+    "head_and_uneven",
+    "bubble",
+    "dp_traffic",
+    "optimizer",
+    "stragglers",
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The rates of a cluster under a stack, ready for the formulas.
+
+    Parameters
+    ----------
+    gemm : float
+        Products that fill the cores, [FLOP/s]
+    wide : float
+        The same in bf16, for the head, [FLOP/s]
+    attention : float
+        Products of attention, [FLOP/s]
+    value_bytes : float
+        Width of what a product reads and writes, [byte]
+    hbm : float
+        Memory bandwidth, [byte/s]
+    cores : float
+        Cores among which tiles are dealt, [-]
+    inside : float
+        Ring bandwidth in a domain, [byte/s]
+    outside : float
+        Network of an accelerator, [byte/s]
+    domain : float
+        Accelerators of a domain, [-]
+    latency : float
+        Time of a step without bytes, [s]
+    nodes : float
+        Domains, [-]
+    """
+
+    gemm: float
+    wide: float
+    attention: float
+    value_bytes: float
+    hbm: float
+    cores: float
+    inside: float
+    outside: float
+    domain: float
+    latency: float
+    nodes: float
+
+
+def machine(cluster: Cluster, stack: Stack, dtype: str) -> Machine:
+    """Collect the rates; a figure that the chip lacks is an error here."""
+    chip = cluster.chip
+    wide = chip.ceiling("tf32" if dtype == "tf32" else "bf16")
+    return Machine(
+        gemm=stack.gemm * chip.ceiling(dtype),
+        wide=stack.gemm * wide,
+        attention=stack.attention * stack.gemm * wide,
+        value_bytes=VALUE_BYTES[dtype],
+        hbm=float(chip.need("hbm_bandwidth")),
+        cores=float(chip.need("n_cores")),
+        inside=chip.ring_bandwidth,
+        outside=cluster.network * stack.network,
+        domain=float(cluster.domain_size),
+        latency=cluster.latency,
+        nodes=float(cluster.n_domains),
+    )
+
+
+def wave_efficiency(m: Any, n: Any, cores: float) -> Any:
+    """Return the share of tile slots that hold output, best of the tile shapes."""
+    best: Any = 0.0
+    # a product smaller than a tile takes a smaller tile, in steps of 16
+    small_m, small_n = np.ceil(m / STEP) * STEP, np.ceil(n / STEP) * STEP
+    for rows, columns in TILES:
+        high, wide = np.minimum(rows, small_m), np.minimum(columns, small_n)
+        tiles = np.ceil(m / high) * np.ceil(n / wide)
+        slots = np.ceil(tiles / cores) * cores
+        best = np.maximum(best, m * n / (slots * (high * wide)))
+    return best
+
+
+def product_time(m: Any, n: Any, k: Any, rate: float, size: float, w: Machine) -> Any:
+    """Seconds of one matrix product of ``size`` bytes a value."""
+    compute = 2.0 * m * n * k / (rate * wave_efficiency(m, n, w.cores))
+    return np.maximum(compute, size * (m * k + k * n + m * n) / w.hbm)
+
+
+def trained_product(
+    m: Any, n: Any, k: Any, rate: float, size: float, w: Machine
+) -> tuple[Any, Any]:
+    """Seconds forward, and of both products of the backward pass."""
+    forward = product_time(m, n, k, rate, size, w)
+    backward = product_time(m, k, n, rate, size, w)
+    return forward, backward + product_time(k, n, m, rate, size, w)
+
+
+def layer_items(
+    shape: TransformerShape, g: Degrees, s: float, w: Machine, stack: Stack
+) -> dict[str, Any]:
+    """Seconds of one layer and micro-batch, forward and backward."""
+    h, q = shape.d_model, shape.attention_width
+    kv = shape.kv_heads * shape.head_size
+    f, up = shape.d_ff, 2.0 if shape.gated else 1.0
+    is_mixture = shape.n_experts > 1
+    tokens = g.b * s / g.c
+    rate, size = w.gemm, w.value_bytes
+    forward: Any = 0.0
+    backward: Any = 0.0
+    products = [(tokens, (q + 2.0 * kv) / g.t, h, 1.0), (tokens, h, q / g.t, 1.0)]
+    dense_f = f * (shape.n_shared_experts if is_mixture else 1)
+    if dense_f:
+        products += [
+            (tokens, up * dense_f / g.t, h, 1.0),
+            (tokens, h, dense_f / g.t, 1.0),
+        ]
+    if is_mixture:
+        # experts are dealt over ep ranks and not cut: fewer tokens, whole matrices
+        own = shape.n_experts / g.e
+        each = tokens * shape.n_active_experts / (g.t * own)
+        products += [(each, up * f, h, own), (each, h, f, own)]
+    for m, n, k, count in products:
+        one, two = trained_product(m, n, k, rate, size, w)
+        forward = forward + count * one
+        backward = backward + count * two
+    # scores and weighted sums; a fused kernel skips the masked half and computes the
+    # scores again in its backward pass
+    align = 1.0 if shape.head_size % ALIGN == 0 else MISALIGNED
+    work = 4.0 * tokens * s * (q / g.t) * (0.5 if stack.fused else 1.0)
+    scores = align * work / w.attention
+    again = 2.5 if stack.fused else 2.0
+    wide = np.where(g.sp > 0, g.t, 1.0)
+    mlp = f * shape.experts_per_token * (1.3 if shape.gated else 1.0) / (4.0 * h)
+    cut = 8.0 * q / h + 20.0 * mlp
+    traffic = stack.traffic * tokens * h * (22.0 / wide + cut / g.t) / w.hbm
+    softmax = (
+        0.0
+        if stack.fused
+        else stack.traffic * 12.0 * shape.n_heads * tokens * s / g.t / w.hbm
+    )
+    # two all-reduces a pass; one where the MLP is dealt out to experts, or where it
+    # stands beside attention and their outputs are added before
+    alone = stack.parallel_block or (is_mixture and not shape.n_shared_experts)
+    reduces = 1.0 if alone else 2.0
+    gather = two_level_gather(2.0 * tokens * h, g.t, 1.0, w.domain, w.inside, w.outside)
+    tp = reduces * (2.0 * gather + w.latency * np.log2(g.t)) * (1.0 - stack.tp_overlap)
+    cp = two_level_gather(
+        4.0 * g.b * s * kv / g.t, g.c, g.t, w.domain, w.inside, w.outside
+    )
+    ep: Any = 0.0
+    if is_mixture:
+        sent = 2.0 * tokens * shape.n_active_experts * h / g.t
+        near = np.minimum(g.e, w.domain)
+        ep = 2.0 * (
+            sent * (near - 1.0) / g.e / w.inside
+            + sent * (g.e - near) / g.e / w.outside
+            + w.latency * np.log2(g.e)
+        )
+    selective = 0.0 if stack.fused else scores + softmax
+    once = forward + scores + traffic + softmax + tp + cp + ep
+    return {
+        "gemm": forward + backward,
+        "attention": (1.0 + again) * scores,
+        "memory_traffic": 3.0 * (traffic + softmax),
+        "tp_traffic": 2.0 * tp,
+        "cp_traffic": 3.0 * cp,
+        "ep_traffic": 2.0 * ep,
+        "recompute": g.full * once + g.selective * selective,
+        "overhead": stack.layer_overhead * (1.0 + g.full / 3.0),
+    }
+
+
+def _pieces(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: float,
+    s: float,
+    w: Machine,
+    stack: Stack,
+    layer: Any,
+) -> dict[str, Any]:
+    """Parts of a step that follow from the seconds of a layer."""
+    h, layers = shape.d_model, shape.n_layers
+    n = shape.params()
+    tokens = g.b * s / g.c
+    micro = batch / (g.d * g.b)
+    # chunks are as even as can be: the longest stage sets the pace, the last one is
+    # among the shorter ones and holds the head
+    longest = np.ceil(layers / (g.p * g.v)) * g.v
+    fewest = np.floor(layers / g.p)
+    forward, backward = trained_product(
+        tokens, shape.vocab_size / g.t, h, w.wide, 2.0, w
+    )
+    head = (
+        forward
+        + backward
+        + stack.traffic * LOGIT_TRAFFIC * tokens * shape.vocab_size / g.t / w.hbm
+    )
+    far = g.t * g.c * g.d >= w.domain
+    p2p = 2.0 * g.v * 2.0 * tokens * h / g.t / np.where(far, w.outside, w.inside)
+    p2p = np.where(g.p > 1, p2p, 0.0)
+    shared = shape.n_shared_experts / (shape.n_experts + shape.n_shared_experts)
+    experts = n.mlp * (1.0 - shared) if shape.n_experts > 1 else 0.0
+    dense = (n.non_embedding - experts) / layers
+    table = np.where(
+        g.p > 1, float(n.input_embedding), float(n.input_embedding + n.head)
+    )
+    local = (longest * dense + table) / g.t
+    replicas = g.d * g.c
+    gather = two_level_gather(
+        GRADIENT_BYTES * local, replicas, g.t, w.domain, w.inside, w.outside
+    )
+    owned: Any = local
+    if experts:
+        own = longest * experts / layers / g.e
+        copies = np.maximum(g.t * replicas / g.e, 1.0)
+        gather = gather + two_level_gather(
+            GRADIENT_BYTES * own, copies, g.e, w.domain, w.inside, w.outside
+        )
+        shard = np.where(g.zero >= 1, local / replicas + own / copies, local + own)
+    else:
+        shard = np.where(g.zero >= 1, owned / replicas, owned)
+    return {
+        "micro": micro,
+        "longest": longest,
+        "fewest": fewest,
+        "head": head,
+        "p2p": p2p,
+        "gather": gather,
+        "optimizer": OPTIMIZER_TRAFFIC * shard / w.hbm,
+        "layer": layer,
+    }
+
+
+def _visible(
+    g: Degrees, micro: Any, gather: Any, work: Any, one: Any, overlap: float
+) -> Any:
+    """Seconds of data-parallel traffic that nothing hides.
+
+    Gradients are reduced once a step and at most one micro-batch of the backward pass
+    stands beside them; ZeRO-3 gathers twice and reduces once in every micro-batch.
+    """
+    once = 2.0 * gather - np.minimum(overlap * 2.0 * gather, one)
+    each = 3.0 * micro * gather
+    return np.where(g.zero >= 3, each - overlap * np.minimum(each, work), once)
+
+
+def seconds(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: float,
+    s: float,
+    w: Machine,
+    stack: Stack,
+) -> Any:
+    """Seconds of a step; the sum of :func:`items` in fewer operations."""
+    layer = sum(layer_items(shape, g, s, w, stack).values())
+    x = _pieces(shape, g, batch, s, w, stack, layer)
+    stage = x["longest"] * layer + x["p2p"]
+    last = x["fewest"] * layer + x["head"] + x["p2p"]
+    slow = np.maximum(stage, last)
+    work = x["micro"] * slow + (g.p - 1.0) / g.v * stage
+    hidden = _visible(g, x["micro"], x["gather"], work, slow, stack.dp_overlap)
+    factor, extra = _stragglers(stack, w)
+    return (work + (hidden + x["optimizer"])) * factor + extra
+
+
+def _stragglers(stack: Stack, w: Machine) -> tuple[float, float]:
+    """Return the factor and the seconds by which a step grows with the cluster."""
+    return (
+        float(1.0 + stack.jitter * np.log2(w.nodes)),
+        float(stack.step_overhead * np.log2(1.0 + w.nodes)),
+    )
+
+
+def items(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: float,
+    s: float,
+    w: Machine,
+    stack: Stack,
+) -> dict[str, Any]:
+    """Seconds of a step by item, keys as in :data:`ITEMS`."""
+    parts = layer_items(shape, g, s, w, stack)
+    layer = sum(parts.values())
+    x = _pieces(shape, g, batch, s, w, stack, layer)
+    micro = x["micro"]
+    stage = x["longest"] * layer + x["p2p"]
+    last = x["fewest"] * layer + x["head"] + x["p2p"]
+    slow = np.maximum(stage, last)
+    work = micro * slow + (g.p - 1.0) / g.v * stage
+    found = {k: micro * x["longest"] * part for k, part in parts.items()}
+    found["pp_traffic"] = micro * x["p2p"]
+    found["head_and_uneven"] = micro * (slow - stage)
+    found["bubble"] = (g.p - 1.0) / g.v * stage
+    found["dp_traffic"] = _visible(g, micro, x["gather"], work, slow, stack.dp_overlap)
+    found["optimizer"] = x["optimizer"] + 0.0 * work
+    factor, extra = _stragglers(stack, w)
+    found["stragglers"] = sum(found.values()) * (factor - 1.0) + extra
+    return {name: found[name] for name in ITEMS}

@@ -1,0 +1,208 @@
+"""Named training stacks: the few constants that were fitted, and on which rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from chinchilla_lab.checks import fraction, non_negative, positive
+from chinchilla_lab.sources import read_rows
+from chinchilla_lab.tables import html_table
+
+__all__ = ["FITTABLE", "STACKS", "UNCALIBRATED", "Stack", "find_stack"]
+
+FITTABLE = (
+    "gemm",
+    "traffic",
+    "attention",
+    "layer_overhead",
+    "network",
+    "jitter",
+    "step_overhead",
+)
+"""Constants that measured steps may set; at most four of them at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """How well software uses a machine: a handful of constants.
+
+    Parameters
+    ----------
+    name : str
+        Key in :data:`STACKS`, [-]
+    gemm : float
+        Rate of a large matrix product that fills all cores, as a share of the best
+        measured product, [-]
+    traffic : float
+        Bytes that element-wise operations move, over the count of the model, [-]
+    attention : float
+        Rate of the products of attention, relative to ``gemm``, [-]
+    layer_overhead : float
+        Launches and gaps of a layer and micro-batch, forward and backward, [s]
+    network : float
+        Share of the nominal network rate that messages reach, [-]
+    jitter : float
+        Growth of a step with each doubling of the nodes, waiting for the slowest, [-]
+    step_overhead : float
+        Seconds of a step that grow with the logarithm of the nodes, [s]
+    tp_overlap : float
+        Share of tensor-parallel traffic hidden behind products, [-]
+    dp_overlap : float
+        Share of data-parallel traffic hidden behind the backward pass, [-]
+    fused : bool
+        Attention keeps its scores on the chip and skips what the mask hides, [-]
+    parallel_block : bool
+        MLP and attention stand side by side and share their all-reduces, [-]
+    memory_offset : float
+        Bytes beside the itemised ones, fitted on measured memory, [byte]
+    error : float
+        Mean absolute error on rows that were not fitted, of the step time, [-]
+    fitted : tuple of str
+        Names of the constants that were fitted, [-]
+    rows : str
+        Table and number of rows that they were fitted on, [-]
+    source : str
+        Key of the table's source, [-]
+    notes : str
+        What was assumed and not fitted, [-]
+    """
+
+    name: str
+    gemm: float = 1.0
+    traffic: float = 1.0
+    attention: float = 0.75
+    layer_overhead: float = 0.0
+    network: float = 0.88
+    jitter: float = 0.0
+    step_overhead: float = 0.0
+    tp_overlap: float = 0.0
+    dp_overlap: float = 0.0
+    fused: bool = True
+    parallel_block: bool = False
+    memory_offset: float = 0.0
+    error: float = float("nan")
+    fitted: tuple[str, ...] = ()
+    rows: str = ""
+    source: str = ""
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("gemm", "attention"):
+            fraction(
+                name,
+                getattr(self, name),
+                "products cannot beat the best that was measured",
+            )
+        positive("network", self.network)
+        counts = ("traffic", "layer_overhead", "jitter", "step_overhead")
+        for name in (*counts, "memory_offset"):
+            non_negative(name, getattr(self, name))
+        for name in ("tp_overlap", "dp_overlap"):
+            if getattr(self, name) != 0.0:
+                fraction(name, getattr(self, name))
+        if len(self.fitted) > 4:
+            raise ValueError(
+                f"fitted={', '.join(self.fitted)}: more than four constants fit any "
+                "table; fix the others"
+            )
+
+    @property
+    def label(self) -> str:
+        """``"upper bound"``, or the measurement behind the constants, [-]."""
+        if not self.fitted:
+            return "upper bound"
+        return f"calibrated to {self.rows}"
+
+    def with_(self, **changes: Any) -> "Stack":
+        """Return a copy with other constants.
+
+        Parameters
+        ----------
+        **changes : dict
+            Fields to set, [-]
+
+        Returns
+        -------
+        Stack
+            The copy, [-]
+        """
+        return replace(self, **changes)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                f.name.replace("_", " "),
+                str(getattr(self, f.name)),
+                "fitted" if f.name in self.fitted else "assumed",
+            ]
+            for f in fields(self)
+            if f.name not in ("fitted", "rows", "source", "notes", "error", "name")
+        ]
+        return html_table((self.name, "value", "kind"), rows, self.label)
+
+
+UNCALIBRATED = Stack(
+    name="uncalibrated",
+    tp_overlap=0.7,
+    dp_overlap=0.8,
+    notes="products at the best measured rate; overlap as in well-tuned stacks",
+)
+"""No constant fitted: what comes out is an upper bound on the speed."""
+
+_NUMBERS = (*FITTABLE, "tp_overlap", "dp_overlap", "memory_offset", "error")
+
+
+@cache
+def _table() -> dict[str, Stack]:
+    found = {}
+    for row in read_rows("stacks.csv"):
+        given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row[k]}
+        given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
+        fitted = tuple(row["fitted"].split())
+        given |= {k: row[k] == "1" for k in ("fused", "parallel_block")}
+        found[row["name"]] = Stack(fitted=fitted, **given)
+    return found
+
+
+class _Stacks(Mapping[str, Stack]):
+    """Stacks by name; the file is read when the first one is asked for."""
+
+    def __getitem__(self, key: str) -> Stack:
+        if key == UNCALIBRATED.name:
+            return UNCALIBRATED
+        if key not in _table():
+            raise ValueError(
+                f"no stack {key!r}; known: {', '.join(self)} (calibrate one of your "
+                "own: chinchilla_lab.cluster.calibrate)"
+            )
+        return _table()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((UNCALIBRATED.name, *_table()))
+
+    def __len__(self) -> int:
+        return 1 + len(_table())
+
+    def __contains__(self, key: object) -> bool:
+        return key == UNCALIBRATED.name or key in _table()
+
+
+STACKS: Mapping[str, Stack] = _Stacks()
+"""Stacks by name, for example ``STACKS["megatron-2021"]``."""
+
+
+def find_stack(which: Stack | str) -> Stack:
+    """Return the stack itself, by its name if need be.
+
+    Parameters
+    ----------
+    which : Stack or str
+        The stack or its name, [-]
+
+    Returns
+    -------
+    Stack
+        The stack, [-]
+    """
+    return STACKS[which] if isinstance(which, str) else which

@@ -1,0 +1,45 @@
+"""How wrong the cluster models are: published runs against what the library says.
+
+``python -m chinchilla_lab.validation`` prints the table that the book shows.
+"""
+
+from chinchilla_lab.validation.bytes import (
+    MEMORY_TABLES,
+    MemoryScore,
+    identities,
+    memory_score,
+)
+from chinchilla_lab.validation.plans import (
+    RankingScore,
+    ranking,
+    ranking_table,
+    ranking_verdict,
+)
+from chinchilla_lab.validation.published import UNUSED, measured
+from chinchilla_lab.validation.report import (
+    report,
+    validation_rows,
+    validation_table,
+)
+from chinchilla_lab.validation.speed import TABLES, Score, Table, score, scores
+
+__all__ = [
+    "MEMORY_TABLES",
+    "TABLES",
+    "UNUSED",
+    "MemoryScore",
+    "RankingScore",
+    "Score",
+    "Table",
+    "identities",
+    "measured",
+    "memory_score",
+    "ranking",
+    "ranking_table",
+    "ranking_verdict",
+    "report",
+    "score",
+    "scores",
+    "validation_rows",
+    "validation_table",
+]

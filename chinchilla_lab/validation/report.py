@@ -1,0 +1,126 @@
+"""The validation as text, and as the table of the book."""
+
+import numpy as np
+
+from chinchilla_lab.cluster.stacks import STACKS
+from chinchilla_lab.tables import html_table
+from chinchilla_lab.units import GB
+from chinchilla_lab.validation.bytes import MEMORY_TABLES, identities, memory_score
+from chinchilla_lab.validation.plans import ranking, ranking_verdict
+from chinchilla_lab.validation.published import UNUSED
+from chinchilla_lab.validation.speed import scores
+
+__all__ = ["HEADER", "report", "validation_rows", "validation_table"]
+
+MEMORY_GOAL = 0.07
+IDENTITY_GOAL = 0.001
+
+
+def validation_rows() -> list[list[str]]:
+    """Rows of the table that the book shows.
+
+    Returns
+    -------
+    list of list of str
+        Cells, already formatted, [-]
+    """
+    rows = []
+    for s in scores():
+        goal = s.table
+        left = "" if np.isnan(s.left_out_mape) else f"{100 * s.left_out_mape:.1f}"
+        aim = "" if goal.mape is None else f"{100 * goal.mape:.0f}"
+        if goal.largest is not None:
+            aim += f" / {100 * goal.largest:.0f}"
+        rows.append(
+            [
+                goal.name,
+                goal.kind,
+                goal.stack,
+                str(len(STACKS[goal.stack].fitted)),
+                str(len(s.errors)),
+                f"{100 * s.bias:+.1f}",
+                f"{100 * s.mape:.1f}",
+                f"{100 * s.p90:.1f}",
+                f"{100 * s.largest:.1f}",
+                left,
+                f"{100 * s.baseline_mape:.1f}",
+                f"{100 * np.abs(s.uncalibrated).mean():.1f}",
+                aim,
+                s.verdict,
+            ]
+        )
+    return rows
+
+
+HEADER = (
+    "table", "kind", "stack", "constants", "n", "bias [%]", "MAPE [%]", "p90 [%]",
+    "max [%]", "leave-one-out [%]", "median-MFU baseline [%]", "uncalibrated [%]",
+    "goal MAPE / max [%]", "goal",
+)  # fmt: skip
+
+
+def validation_table() -> str:
+    """Return the table of the book.
+
+    Returns
+    -------
+    str
+        HTML with units in the header, [-]
+    """
+    return html_table(
+        HEADER,
+        validation_rows(),
+        "predicted over measured speed, less one; the baseline takes the median MFU of "
+        "the rows it is scored on; leave-one-out from the linearised fit",
+    )
+
+
+def report() -> str:
+    """Write the whole validation as text.
+
+    Returns
+    -------
+    str
+        Tables of speed, ranking, memory and identities, [-]
+    """
+    rows = [list(HEADER), *validation_rows()]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADER))]
+    lines = ["Speed: predicted over measured, less one", ""]
+    for row in rows:
+        cells = [
+            cell.ljust(w) if i < 3 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    for name in ("bloom", "uncalibrated"):
+        groups = ranking(name)
+        regrets = [g.regret for g in groups]
+        lines += ["", f"Ranking of BLOOM plans, constants: {name}", ""]
+        lines += [
+            f"{g.group:32} {g.n:3} plans  regret {100 * g.regret:5.1f} %  "
+            f"Spearman {g.spearman:+.2f}"
+            for g in groups
+        ]
+        lines.append(
+            f"regret mean {100 * np.mean(regrets):.1f} %, "
+            f"max {100 * max(regrets):.1f} %; goal 5 / 10 %, "
+            f"Spearman 0.8 on the largest: {ranking_verdict(groups)}"
+        )
+    lines.append("")
+    for table in MEMORY_TABLES:
+        m = memory_score(table)
+        verdict = "met" if m.mape <= MEMORY_GOAL and not m.false_alarms else "missed"
+        lines.append(
+            f"Memory, {table}: n {len(m.errors)}, offset {m.offset / GB:.1f} GB, MAPE "
+            f"{100 * m.mape:.1f} %, max {100 * m.largest:.1f} %; out of memory "
+            f"{m.flagged} of {m.out_of_memory} flagged, false alarms {m.false_alarms}; "
+            f"goal 7 %, none: {verdict}"
+        )
+    worst = max(abs(value / published - 1.0) for _, value, published in identities())
+    lines.append(
+        f"Identities: {len(identities())} figures, worst {100 * worst:.4f} %; goal "
+        f"0.1 %: {'met' if worst <= IDENTITY_GOAL else 'missed'}"
+    )
+    lines += ["", "Tables that are not scored, and why", ""]
+    lines += [f"{name}: {why}" for name, why in UNUSED.items()]
+    return "\n".join(lines)

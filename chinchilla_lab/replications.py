@@ -471,12 +471,24 @@ def html(page: str) -> str:
         HTML, [-]
     """
     rows = [
-        (row.quantity, f"{row.says or '-'} ({row.where})", f"{row.get:.6g}", row.why)
+        (
+            row.quantity,
+            f"{row.says} ({row.where})" if row.says else "-",
+            _shown(row),
+            row.why,
+        )
         for row in stored(page)
     ]
     when = {(row.date, row.version) for row in stored(page)}
     note = ", ".join(f"computed {day} with version {v}" for day, v in sorted(when))
-    return html_table(("quantity", "the paper says", "we get", "why"), rows, note)
+    head = ("quantity", "the paper says", "we get", "why")
+    return html_table(head, rows, note, kind="cl-wide")
+
+
+def _shown(row: Replication) -> str:
+    if "[parameter]" in row.quantity:
+        return f"{row.get / 1e9:.2f}e9"
+    return f"{row.get:.11g}" if "objective" in row.quantity else f"{row.get:.5g}"
 
 
 def _write(name: str, rows: Sequence[Mapping[str, object]]) -> None:

@@ -49,18 +49,24 @@ class Interval:
 
     def _repr_html_(self) -> str:
         ends = (*self.N, *self.D, *self.tokens_per_param)
+        losses = [""] * np.size(self.C)
+        if self.L is not None:
+            pairs = zip(*map(np.ravel, self.L), strict=True)
+            losses = [f"{low:.4f} to {high:.4f}" for low, high in pairs]
         rows = [
             [
                 text(c, "FLOP"),
                 f"{text(n0, 'parameter')} to {text(n1, 'parameter')}",
                 f"{text(d0, 'token')} to {text(d1, 'token')}",
                 f"{text(r0, '')} to {text(r1, '')}",
+                *([loss] if loss else []),
             ]
-            for c, n0, n1, d0, d1, r0, r1 in zip(
-                *map(np.ravel, np.broadcast_arrays(self.C, *ends)), strict=True
+            for c, n0, n1, d0, d1, r0, r1, loss in zip(
+                *map(np.ravel, np.broadcast_arrays(self.C, *ends)), losses, strict=True
             )
         ]
-        head = ("C", "N [parameter]", "D [token]", "D/N [token/parameter]")
+        head = ["C", "N [parameter]", "D [token]", "D/N [token/parameter]"]
+        head += ["L [nats/token]"] if self.L is not None else []
         return html_table(head, rows, f"{self.level:.0%} of resamples")
 
 

@@ -63,6 +63,7 @@ test: lint
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/fit.py
 	@$(BIN)/python benchmarks/plan.py
 
 clean:

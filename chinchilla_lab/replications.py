@@ -488,7 +488,7 @@ def html(page: str) -> str:
 def _shown(row: Replication) -> str:
     if "[parameter]" in row.quantity:
         return f"{row.get / 1e9:.2f}e9"
-    return f"{row.get:.11g}" if "objective" in row.quantity else f"{row.get:.5g}"
+    return f"{row.get:.11g}" if "objective" in row.quantity else f"{row.get:.6g}"
 
 
 def _write(name: str, rows: Sequence[Mapping[str, object]]) -> None:

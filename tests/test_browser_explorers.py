@@ -53,7 +53,7 @@ def report():
     if TIMES["move [ms]"]:
         moves = TIMES["move [ms]"]
         print(
-            f"\nfirst answer after the first touch: {max(TIMES['first answer [s]']):.2f} s"
+            f"\nfirst answer after the first touch: {max(TIMES['first answer [s]'], default=0):.2f} s"
             f" at most; move to rewritten figure, {len(moves)} moves: "
             f"median {statistics.median(moves):.1f} ms, "
             f"95 % {np.percentile(moves, 95):.1f} ms"

@@ -10,6 +10,7 @@ from chinchilla_lab.checks import whole
 from chinchilla_lab.fitting.fitted import FittedAllocation
 from chinchilla_lab.fitting.isoflop import power_line
 from chinchilla_lab.fitting.parametric import stated_count
+from chinchilla_lab.fitting.progress import progress_bar
 from chinchilla_lab.fitting.refusals import (
     EdgeMinimumError,
     EdgeMinimumWarning,
@@ -135,7 +136,10 @@ def fit_envelope(
         n = len(names)
         counts = generator.multinomial(n, np.full(n, 1.0 / n), size=n_draws)
         draws = []
-        for row in counts:
+        bar = progress_bar(
+            counts, n_draws, "resamples", show=n_draws * height.size > 60_000_000
+        )
+        for row in bar:
             x, y = leaders(row > 0)
             if len(np.unique(y)) > 2:
                 draws.append(power_line(np.exp(x) / middle, y, np.ones(len(x))))

@@ -19,10 +19,11 @@ def test_example_prints_what_the_readme_shows():
     shown = [body for kind, body in blocks if kind == "text"]
     assert len(codes[0].strip().splitlines()) <= 10
     names = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(codes[0], names)
-    assert printed.getvalue() == shown[0]
+    for code, expected in zip(codes[:-1], shown[:-1], strict=True):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        assert printed.getvalue() == expected
     with pytest.raises(lab.InfeasibleError) as refusal:
-        exec(codes[1], names)
-    assert f"InfeasibleError: {refusal.value}\n" == shown[1]
+        exec(codes[-1], names)
+    assert f"InfeasibleError: {refusal.value}\n" == shown[-1]

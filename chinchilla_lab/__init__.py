@@ -13,12 +13,15 @@ _MODULES = (
     "checks",
     "explorers",
     "figures",
+    "inference",
     "laws",
     "page",
+    "repetition",
     "reports",
     "shape",
     "sources",
     "tables",
+    "thresholds",
     "units",
 )
 _NAMES = {

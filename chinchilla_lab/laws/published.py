@@ -25,7 +25,9 @@ __all__ = [
     "BESIROGLU_2024_NOTEBOOK",
     "DEEPSEEK_2024",
     "DEFAULT",
+    "GADRE_2024_C4",
     "GADRE_2024_RPJ",
+    "GADRE_2024_RW",
     "HOFFMANN_2022",
     "HOFFMANN_2022_ENVELOPE",
     "HOFFMANN_2022_ISOFLOP",
@@ -371,6 +373,68 @@ GADRE_2024_RPJ = AdditiveLaw(
     "outside its own grid.",
 )
 
+GADRE_2024_C4 = AdditiveLaw(
+    name="gadre-2024-c4",
+    label="Gadre 2024, C4",
+    E=1.5083,
+    A=113.7,
+    B=189.5 * 6 ** (-0.24247 / 2),
+    alpha=0.24247,
+    beta=0.24247,
+    N_counts="total",
+    corpus="C4, loss on C4 validation",
+    fitted=Fitted(N=(1.06e7, 4.12e8), D=(2.1e8, 8.24e9)),
+    rounding="as published",
+    source=Source(
+        cite="gadre2024language",
+        where="repository, fit of five C4 runs",
+        evidence="recomputed",
+    ),
+    claims=(
+        Claim(
+            quantity="loss",
+            N=6889410560,
+            D=137788211200,
+            value=2.3822204228774595,
+            rtol=0.044,
+            where="repository, measured loss of the 6.9B run, predicted within 4.3 %",
+        ),
+    ),
+    caution="Five runs at 20 or more tokens per parameter; its optimum lies outside "
+    "its own grid.",
+)
+
+GADRE_2024_RW = AdditiveLaw(
+    name="gadre-2024-rw",
+    label="Gadre 2024, RefinedWeb",
+    E=1.7345,
+    A=125.1,
+    B=246.2 * 6 ** (-0.25439 / 2),
+    alpha=0.25439,
+    beta=0.25439,
+    N_counts="total",
+    corpus="RefinedWeb, loss on C4 validation",
+    fitted=Fitted(N=(1.06e7, 4.12e8), D=(2.1e8, 8.24e9)),
+    rounding="as published",
+    source=Source(
+        cite="gadre2024language",
+        where="repository, fit of five RefinedWeb runs",
+        evidence="recomputed",
+    ),
+    claims=(
+        Claim(
+            quantity="loss",
+            N=6889410560,
+            D=137788211200,
+            value=2.454721561962622,
+            rtol=0.017,
+            where="repository, measured loss of the 6.9B run, predicted within 1.6 %",
+        ),
+    ),
+    caution="Five runs at 20 or more tokens per parameter; its optimum lies outside "
+    "its own grid.",
+)
+
 # --- Kaplan et al. 2020 -----------------------------------------------------------
 
 _KAPLAN_NOTE = "constants read in several secondary sources that agree"
@@ -663,6 +727,8 @@ _ALL: tuple[Law, ...] = (
     MUENNIGHOFF_2023_C4,
     MUENNIGHOFF_2023_REPEATED,
     GADRE_2024_RPJ,
+    GADRE_2024_C4,
+    GADRE_2024_RW,
     PORIAN_2024_KAPLAN,
     PORIAN_2024_HEAD,
     PORIAN_2024_WARMUP,

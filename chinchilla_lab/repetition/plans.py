@@ -329,7 +329,7 @@ def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataP
     )
     N_0, D_0 = optimum(known.base, c)
     fresh = u >= D_0
-    # where data suffices nothing is solved: any limited amount stands in
+    # where data suffices nothing is solved: some limited amount stands in
     limited = np.where(fresh, 0.5 * D_0, u)
     top = np.log(c / (FLOP_PER_ND * limited))
 
@@ -337,7 +337,8 @@ def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataP
         N = np.exp(x)
         D = c / (FLOP_PER_ND * N)
         by_data = _slope(known, N, D, limited, "D")
-        return np.asarray(by_data - _slope(known, N, D, limited, "N"))
+        surplus = by_data - _slope(known, N, D, limited, "N")
+        return np.where(fresh, x - top, surplus)
 
     if isinstance(known, RepeatedDataLaw):
         # a little beyond one epoch, where rounding cannot hide the sign
@@ -348,6 +349,12 @@ def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataP
     N = np.where(fresh, N_0, np.exp(x))
     D = np.where(fresh, D_0, c / (FLOP_PER_ND * N))
     L = np.asarray(known._repeated(N, D, u))
+    if isinstance(known, PenaltyLaw):
+        # below delta 1 the first repeat hurts without limit: stop at one epoch exactly
+        N_1 = c / (FLOP_PER_ND * u)
+        once = ~fresh & (known.base._loss(N_1, u) <= L)
+        N, D = np.where(once, N_1, N), np.where(once, u, D)
+        L = np.asarray(known._repeated(N, D, u))
     known.warn_outside(N=N, D=D)
     most = float((D / u).max())
     if isinstance(known, RepeatedDataLaw) and most > FOLLOWED_EPOCHS:
@@ -546,12 +553,10 @@ def optimal_for_loss(
     N_0, D_0 = _fresh_lifetime(base, excess, t)
     fresh = u >= D_0
     limited = np.where(fresh, 0.5 * D_0, u)
-    # a stand-in must be feasible too
-    goal = np.where(fresh, base._loss(N_0, limited) - base.E + 1.0, excess)
 
     def at(R: Array) -> tuple[Array, Array]:
         wear = -np.expm1(-R / law.R_D)
-        N = _sized(law, goal, limited * (1.0 + law.R_D * wear), limited)
+        N = _sized(law, excess, limited * (1.0 + law.R_D * wear), limited)
         return N, limited * (1.0 + R)
 
     def rising(R: Array) -> Array:
@@ -560,7 +565,9 @@ def optimal_for_loss(
         n = np.where(usable, N, 1.0)
         by_size = np.where(usable, _slope(law, n, D, limited, "N"), 0.0)
         by_data = np.where(usable, _slope(law, n, D, limited, "D"), 1.0)
-        return np.asarray(by_size - by_data * (1.0 + t / (3.0 * D)))
+        # where data suffices nothing is solved: any root will do
+        surplus = by_size - by_data * (1.0 + t / (3.0 * D))
+        return np.where(fresh, R - 1.0, surplus)
 
     zero = np.zeros(target.shape)
     # rounding may hide the sign at one epoch, so look a little before it

@@ -403,7 +403,7 @@ def _least_factor_for(law: AdditiveLaw, share: Array) -> Array:
         return np.asarray(y - np.log1p(lack) / law.alpha - goal)
 
     high = goal - np.log(least_size_factor(law)) + 1e-6
-    y = bisect(rising, np.full(goal.shape, -1e-9), high, "the smallest size")
+    y = bisect(rising, np.zeros(goal.shape), high, "the smallest size")
     lack = -np.expm1(-law.beta * y) * law.alpha / law.beta
     return np.asarray(np.exp(-np.log1p(lack) / law.alpha))
 
@@ -511,7 +511,8 @@ def size_beyond_loss(
         return np.asarray(beta * left * bill - alpha * model - worth)
 
     zero = np.zeros(target.shape)
-    start = zero + np.log(least_size_factor(closed))
+    # with g = 0 the root is the start itself, so begin a little before it
+    start = zero + np.log(least_size_factor(closed)) - 1e-9
     low = bisect(room, start, zero, "the least size") + 1e-12
     x = bisect(rising, low, zero + 1.0 / beta + 10.0 / alpha, "the best size")
     D = tokens(room(x))

@@ -15,7 +15,7 @@ from chinchilla_lab.laws.families import (
 )
 from chinchilla_lab.units import FLOP_PER_ND
 
-__all__ = ["additive", "bisect", "needs_loss", "optimum", "slopes"]
+__all__ = ["additive", "bisect", "needs_loss", "newton", "optimum", "slopes"]
 
 Array = NDArray[np.float64]
 
@@ -78,6 +78,31 @@ def bisect(f: Callable[[Array], Array], low: Array, high: Array, what: str) -> A
         below = f(middle) < 0.0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(0.5 * (low + high))
+
+
+def newton(
+    f: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, start: Array
+) -> Array:
+    """Find the root of a falling function in each cell of a bracket by Newton's method.
+
+    ``f`` returns value and slope. The bracket narrows with every sign seen; a step that
+    leaves it is replaced by its middle, so no start can send the search away.
+    """
+    low, high, x = (np.array(v) for v in np.broadcast_arrays(low, high, start))
+    for _ in range(100):
+        value, slope = f(x)
+        low, high = np.where(value > 0.0, x, low), np.where(value < 0.0, x, high)
+        step = x - value / slope
+        # not (inside) also catches a step that is no number
+        inside = (step >= low) & (step <= high)
+        new = np.where(inside, step, 0.5 * (low + high))
+        new = np.where(value == 0.0, x, new)
+        moved = np.abs(new - x)
+        x = new
+        # Newton squares its error: a step this small leaves only rounding
+        if np.all(moved <= 1e-12 * np.abs(x)):
+            break
+    return np.asarray(x)
 
 
 def optimum(law: LossLaw, C: Array) -> tuple[Array, Array]:

@@ -59,8 +59,9 @@ NEAR = (
 
 @cache
 def models() -> tuple[dict[str, str], ...]:
-    """Return published training runs, one row each, sources included."""
-    return tuple(read_rows("models.csv"))
+    """Return published training runs, one row each, without unverified ones."""
+    rows = read_rows("models.csv")
+    return tuple(row for row in rows if row["evidence"] != "unverified")
 
 
 def _runs(mixture: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

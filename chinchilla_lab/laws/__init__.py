@@ -12,6 +12,7 @@ from chinchilla_lab.laws.families import (
     RecountedLaw,
     RepeatedDataLaw,
 )
+from chinchilla_lab.laws.penalty import PenaltyLaw
 from chinchilla_lab.laws.published import *  # noqa: F403 - the constants are the list
 from chinchilla_lab.laws.published import __all__ as _published
 
@@ -23,6 +24,7 @@ __all__ = [
     "KaplanLaw",
     "Law",
     "LossLaw",
+    "PenaltyLaw",
     "RatioLaw",
     "RecountedLaw",
     "RepeatedDataLaw",

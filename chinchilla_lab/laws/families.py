@@ -531,20 +531,118 @@ class RepeatedDataLaw(LossLaw):
         self.warn_outside(N=sizes, D=tokens)
         if unique is None:
             return self._loss(n, d)
-        u = np.minimum(positive("unique", unique), d)
-        return self._worn(n, self._tokens(u, d / u), u)
+        return self._repeated(n, d, positive("unique", unique))
 
     def _loss(self, N: Array, D: Array) -> Array:
         return self._worn(N, D, D)
 
+    def _repeated(self, N: Array, D: Array, unique: Array) -> Array:
+        u = np.minimum(unique, D)
+        return self._worn(N, self._tokens(u, D / u), u)
+
+    def useful_params(self, unique: ArrayLike) -> Array:
+        r"""Size for which the unique tokens alone are the compute-optimal data.
+
+        .. math:: N^*(U) = G \, (G U)^{\beta / \alpha}
+
+        Parameters
+        ----------
+        unique : array_like
+            Unique tokens, [token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Parameters beyond which the law calls a model too large, [parameter]
+
+        Examples
+        --------
+        >>> from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED as law
+        >>> f"{law.useful_params(100e6):.0f}"
+        '5098652'
+        """
+        return self._useful(positive("unique", unique))[()]
+
+    def _useful(self, unique: Array) -> Array:
+        base = self.base
+        return base.G * (base.G * unique) ** (base.beta / base.alpha)
+
+    def marginal_value(self, epochs: ArrayLike) -> Array:
+        r"""Worth of the next token after some epochs, relative to a fresh one.
+
+        .. math:: \frac{d \tilde D}{d D} = e^{-R_D / R_D^*}, \qquad
+           R_D = \text{epochs} - 1
+
+        Parameters
+        ----------
+        epochs : array_like
+            Passes made, at least 1, [-]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            The share, 1 after the first epoch, [-]
+
+        Raises
+        ------
+        ValueError
+            If fewer than one epoch is asked.
+
+        Notes
+        -----
+        Repeats are epochs minus one. :math:`R_D^*` is the 1/e point, not a half-life,
+        see :attr:`half_life`.
+
+        Examples
+        --------
+        >>> from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED as law
+        >>> law.marginal_value([1, 4, 16]).round(3)
+        array([1.   , 0.823, 0.377])
+        """
+        passes = _at_least_one_epoch(epochs)
+        return np.exp(-(passes - 1.0) / self.R_D)[()]
+
+    @property
+    def half_life(self) -> float:
+        r"""Repeats after which a token is worth half: :math:`R_D^* \ln 2`, [-]."""
+        return float(self.R_D * np.log(2.0))
+
+    @property
+    def ceiling(self) -> float:
+        """Most effective tokens that endless epochs give, over the unique ones, [-]."""
+        return 1.0 + self.R_D
+
+    def floor(self, unique: ArrayLike) -> Array:
+        r"""Loss that no size and no number of epochs go below.
+
+        .. math:: E + \frac{A}{\left[N^*(U) (1 + R_N^*)\right]^{\alpha}}
+           + \frac{B}{\left[U (1 + R_D^*)\right]^{\beta}}
+
+        Parameters
+        ----------
+        unique : array_like
+            Unique tokens, [token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            The floor, [nats/token]
+
+        Examples
+        --------
+        >>> from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED as law
+        >>> f"{law.floor(25e9):.4f}"
+        '2.1559'
+        """
+        u = positive("unique", unique)
+        size = self._useful(u) * (1.0 + self.R_N)
+        return np.asarray(self.base._loss(size, u * self.ceiling))[()]
+
     def _worn(self, N: Array, effective: Array, unique: Array) -> Array:
         """Loss when surplus parameters wear out and the tokens already did."""
-        base = self.base
-        # the size for which the unique tokens would be the compute-optimal data
-        useful = base.G * (base.G * unique) ** (base.beta / base.alpha)
-        used = np.minimum(N, useful)
+        used = np.minimum(N, self._useful(unique))
         surplus = used * self.R_N * -np.expm1(-(N / used - 1.0) / self.R_N)
-        return base._loss(used + surplus, effective)
+        return self.base._loss(used + surplus, effective)
 
     def _tokens(self, unique: Array, epochs: Array) -> Array:
         repeats = self.R_D * -np.expm1(-(epochs - 1.0) / self.R_D)
@@ -570,13 +668,7 @@ class RepeatedDataLaw(LossLaw):
         ValueError
             If fewer than one epoch is asked.
         """
-        u, passes = positive("unique", unique), positive("epochs", epochs)
-        if passes.min() < 1.0:
-            raise ValueError(
-                f"epochs={passes.min():g} must be at least 1; for part of an epoch "
-                "use the tokens seen as unique"
-            )
-        return self._tokens(u, passes)
+        return self._tokens(positive("unique", unique), _at_least_one_epoch(epochs))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -787,6 +879,16 @@ class RatioLaw(DirectLaw):
         """
         n = positive("N", N)
         return FLOP_PER_ND * self.tokens_per_param * n * n
+
+
+def _at_least_one_epoch(epochs: ArrayLike) -> Array:
+    passes = positive("epochs", epochs)
+    if passes.min() < 1.0:
+        raise ValueError(
+            f"epochs={passes.min():g} must be at least 1; for part of an epoch "
+            "use the tokens seen as unique"
+        )
+    return passes
 
 
 def _meta(law: Law) -> dict[str, Any]:

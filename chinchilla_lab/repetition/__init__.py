@@ -1,0 +1,68 @@
+r"""Training on few unique tokens: what a repeat is worth, and what to do about it.
+
+Two laws stand side by side. In MUENNIGHOFF_2023_REPEATED each repeat is worth a little
+less, so more epochs never harm; in :class:`~chinchilla_lab.laws.PenaltyLaw` they do. A
+law of each kind answers :func:`optimal`, and :func:`cautions` says what neither knows.
+"""
+
+from chinchilla_lab.laws.families import RepeatedDataLaw
+from chinchilla_lab.laws.penalty import PenaltyLaw
+from chinchilla_lab.repetition.choices import (
+    Choice,
+    Choices,
+    accumulated_variance,
+    break_even_quality,
+    three_choices,
+)
+from chinchilla_lab.repetition.corpora import (
+    CORPORA,
+    Corpus,
+    Passes,
+    corpora_table,
+    passes,
+)
+from chinchilla_lab.repetition.penalties import best_epochs, matched_penalty
+from chinchilla_lab.repetition.plans import (
+    EQUALLY_GOOD,
+    FOLLOWED_EPOCHS,
+    DataHedge,
+    DataPlan,
+    RepetitionLaw,
+    cautions,
+    hedge,
+    least_unique,
+    optimal,
+    optimal_for_loss,
+    tokens_for_loss,
+)
+from chinchilla_lab.repetition.value import effective_tokens, marginal_value
+
+__all__ = [
+    "CORPORA",
+    "EQUALLY_GOOD",
+    "FOLLOWED_EPOCHS",
+    "Choice",
+    "Choices",
+    "Corpus",
+    "DataHedge",
+    "DataPlan",
+    "Passes",
+    "PenaltyLaw",
+    "RepeatedDataLaw",
+    "RepetitionLaw",
+    "accumulated_variance",
+    "best_epochs",
+    "break_even_quality",
+    "cautions",
+    "corpora_table",
+    "effective_tokens",
+    "hedge",
+    "least_unique",
+    "marginal_value",
+    "matched_penalty",
+    "optimal",
+    "optimal_for_loss",
+    "passes",
+    "three_choices",
+    "tokens_for_loss",
+]

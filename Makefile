@@ -63,6 +63,7 @@ test: lint
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/laws.py
 
 clean:
 	rm -rf _build $(VENV) .pyodide .pytest_cache .mypy_cache .ruff_cache .hypothesis

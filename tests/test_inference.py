@@ -191,7 +191,7 @@ def test_least_loss_of_a_budget_agrees_with_brute_force(law, exponent, budget):
     x, least = brute_force(cost, np.log(plan.N) - 5, np.log(plan.N) + 5)
     found = np.log(excess._loss(plan.N, plan.D))
     assert found <= least + 1e-12
-    assert np.log(plan.N) == pytest.approx(x, abs=1e-5)
+    assert np.log(plan.N) == pytest.approx(x, abs=1e-6)
 
 
 @given(LAWS, st.floats(-2, 5), st.floats(16, 27))

@@ -199,8 +199,9 @@ def test_optimum_agrees_with_brute_force(law, budget, share):
     assert excess <= least * (1 + 1e-9) + 1e-15
     assert excess == pytest.approx(least, rel=1e-6)
     # fully worn data and parameters leave a plain on which every size is the best
-    assume(min(cost(x - 0.01), cost(x + 0.01)) > least * (1 + 1e-8))
-    assert np.log(plan.N) == pytest.approx(x, abs=1e-4)
+    assume(min(cost(x - 0.01), cost(x + 0.01)) > least * (1 + 1e-7))
+    # E hides digits of a flat minimum: its place is known to the root of the rest
+    assert np.log(plan.N) == pytest.approx(x, abs=1e-5)
 
 
 @given(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import chinchilla_lab as lab
@@ -338,6 +338,7 @@ def test_short_data_and_serving_together(tau, rows):
     assert plan.total / bill == pytest.approx(cost, abs=6e-3)
 
 
+@settings(max_examples=25)  # four grids of bisections each
 @given(LAWS, st.floats(9, 11.5), st.floats(-0.8, 0.5), st.floats(-2, 2))
 def test_least_compute_at_a_loss_agrees_with_brute_force(law, size, share, tau):
     best = allocation.optimal_for_params(law.base, 10.0**size)

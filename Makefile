@@ -65,6 +65,7 @@ bench: setup
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/fit.py
 	@$(BIN)/python benchmarks/plan.py
+	@$(BIN)/python benchmarks/laws.py
 
 clean:
 	rm -rf _build $(VENV) .pyodide .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import chinchilla_lab as lab
@@ -199,8 +199,9 @@ def test_optimum_agrees_with_brute_force(law, budget, share):
     assert excess <= least * (1 + 1e-9) + 1e-15
     assert excess == pytest.approx(least, rel=1e-6)
     # fully worn data and parameters leave a plain on which every size is the best
-    assume(min(cost(x - 0.01), cost(x + 0.01)) > least * (1 + 1e-8))
-    assert np.log(plan.N) == pytest.approx(x, abs=1e-4)
+    assume(min(cost(x - 0.01), cost(x + 0.01)) > least * (1 + 1e-7))
+    # E hides digits of a flat minimum: its place is known to the root of the rest
+    assert np.log(plan.N) == pytest.approx(x, abs=1e-5)
 
 
 @given(
@@ -232,6 +233,8 @@ def test_optimal_epochs_and_size_grow_with_compute(law, budget, share):
     best = allocation.compute_optimal(law.base, C)
     U = best.D * 10.0**share
     some, more = (repetition.optimal(law, c, U) for c in (C, 2 * C))
+    # fully worn data and parameters leave a plain on which every size is the best
+    assume(more.L - law.floor(U) > 1e-9)
     assert some.epochs < more.epochs
     assert some.N < more.N
     richer = repetition.optimal(law, C, 2 * U)
@@ -335,6 +338,7 @@ def test_short_data_and_serving_together(tau, rows):
     assert plan.total / bill == pytest.approx(cost, abs=6e-3)
 
 
+@settings(max_examples=25)  # four grids of bisections each
 @given(LAWS, st.floats(9, 11.5), st.floats(-0.8, 0.5), st.floats(-2, 2))
 def test_least_compute_at_a_loss_agrees_with_brute_force(law, size, share, tau):
     best = allocation.optimal_for_params(law.base, 10.0**size)

@@ -91,16 +91,17 @@ def newton(
     low, high, x = (np.array(v) for v in np.broadcast_arrays(low, high, start))
     for _ in range(100):
         value, slope = f(x)
-        low, high = np.where(value > 0.0, x, low), np.where(value < 0.0, x, high)
-        step = x - value / slope
+        np.copyto(low, x, where=value > 0.0)
+        np.copyto(high, x, where=value < 0.0)
+        new = x - value / slope
         # not (inside) also catches a step that is no number
-        inside = (step >= low) & (step <= high)
-        new = np.where(inside, step, 0.5 * (low + high))
-        new = np.where(value == 0.0, x, new)
-        moved = np.abs(new - x)
-        x = new
-        # Newton squares its error: a step this small leaves only rounding
-        if np.all(moved <= 1e-12 * np.abs(x)):
+        inside = (new >= low) & (new <= high)
+        if not inside.all():
+            middle = np.where(value == 0.0, x, 0.5 * (low + high))
+            new = np.where(inside, new, middle)
+        # Newton squares its error: after a step this small only rounding is left
+        moved, x = np.abs(new - x), new
+        if (moved <= 1e-9 * np.abs(x)).all():
             break
     return np.asarray(x)
 

@@ -11,11 +11,8 @@ from chinchilla_lab.allocation.targets import least_params, tokens_for_loss
 from chinchilla_lab.inference.decode import (
     MEASURED_SLOWDOWN,
     Roofline,
-    ServedModel,
-    ServingHardware,
     critical_batch,
     decode_step,
-    kv_bytes_per_token,
     largest_batch,
     prefill,
     roofline_checks,
@@ -57,6 +54,11 @@ from chinchilla_lab.inference.samples import (
     pass_at_tail,
     sampled_optimal,
     samples_for,
+)
+from chinchilla_lab.inference.served import (
+    ServedModel,
+    ServingHardware,
+    kv_bytes_per_token,
 )
 
 __all__ = [

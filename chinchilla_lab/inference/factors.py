@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +85,19 @@ def closed_form(law: LossLaw) -> AdditiveLaw:
 
 
 def log_factors(law: AdditiveLaw, tau: Array) -> tuple[Array, Array]:
-    """Return ln k and ln u of checked demand factors.
+    """Return ln k and ln u of checked demand factors, in blocks that fit the cache."""
+    if tau.size <= _BLOCK:
+        return _log_factors(law, tau)
+    flat = np.ravel(tau)
+    log_k, log_u = np.empty_like(flat), np.empty_like(flat)
+    for start in range(0, flat.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        log_k[part], log_u[part] = _log_factors(law, flat[part])
+    return log_k.reshape(tau.shape), log_u.reshape(tau.shape)
+
+
+def _log_factors(law: AdditiveLaw, tau: Array) -> tuple[Array, Array]:
+    """Solve the condition.
 
     In v = ln u the condition reads ln(1 + c e^-v) = beta v, falling and convex. Newton
     from the left of its root walks up to it without leaving the bracket.
@@ -97,9 +110,8 @@ def log_factors(law: AdditiveLaw, tau: Array) -> tuple[Array, Array]:
         served = c * np.exp(-v)
         return np.log1p(served) - beta * v, -served / (1.0 + served) - beta
 
-    # both ends from the condition: ln(1 + x) > ln x, and ln(1 + x) <= x
-    with np.errstate(divide="ignore"):
-        low = np.maximum(np.log(c) / (1.0 + beta), 0.0)
+    # the step from v = 0 stays left of the root, and u <= 1 + tau / 3 (alpha + beta)
+    low = np.log1p(c) / (beta + c / (1.0 + c))
     v = newton(condition, low, np.maximum(np.log1p(ratio), low), low)
     shrink = np.log1p(-np.expm1(-beta * v) * alpha / beta) / -alpha
     return shrink, v

@@ -309,11 +309,13 @@ def lifetime_optimal(
         )
     if budget is None:
         assert loss is not None  # one of them was given
-        t, target = np.broadcast_arrays(t, positive("loss", loss))
-        best = _reference(law, target)
+        goal = positive("loss", loss)
+        # once for each loss, whatever the number of demands
+        best = _reference(law, goal)
+        t, L = np.broadcast_arrays(t, goal)
         tau = t / best.D
         log_k, log_u = log_factors(closed, np.asarray(tau))
-        N, D, L = best.N * np.exp(log_k), best.D * np.exp(log_u), target
+        N, D = best.N * np.exp(log_k), best.D * np.exp(log_u)
     else:
         t, total = np.broadcast_arrays(t, positive("budget", budget))
         N, D = _for_budget(closed, t, total)

@@ -22,16 +22,16 @@ from chinchilla_lab.repetition.corpora import (
     passes,
 )
 from chinchilla_lab.repetition.penalties import best_epochs, matched_penalty
-from chinchilla_lab.repetition.plans import (
+from chinchilla_lab.repetition.plans import DataHedge, hedge, optimal
+from chinchilla_lab.repetition.results import (
     EQUALLY_GOOD,
     FOLLOWED_EPOCHS,
-    DataHedge,
     DataPlan,
     RepetitionLaw,
     cautions,
-    hedge,
+)
+from chinchilla_lab.repetition.targets import (
     least_unique,
-    optimal,
     optimal_for_loss,
     tokens_for_loss,
 )

@@ -14,7 +14,8 @@ from chinchilla_lab.checks import (
     positive,
     whole,
 )
-from chinchilla_lab.repetition.plans import RepetitionLaw, cautions, optimal
+from chinchilla_lab.repetition.plans import optimal
+from chinchilla_lab.repetition.results import RepetitionLaw, cautions
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 

@@ -7,12 +7,10 @@ choice of the metric moves a cliff without making it.
 
 from chinchilla_lab.thresholds.crossing import (
     Crossing,
-    SmallestModel,
     crossing_cost,
     crossing_with_tokens,
     neutral_bonus,
     size_beyond_loss,
-    smallest_model_for,
     tie_demand,
 )
 from chinchilla_lab.thresholds.links import (
@@ -33,6 +31,7 @@ from chinchilla_lab.thresholds.metric import (
     loss_for_exact_match,
     transition_decades,
 )
+from chinchilla_lab.thresholds.smallest import SmallestModel, smallest_model_for
 
 __all__ = [
     "GADRE_2024_C4_ERROR",

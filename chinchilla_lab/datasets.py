@@ -8,12 +8,13 @@ from its origin at a pinned commit; the hash of the content is checked every tim
 import csv
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from chinchilla_lab.checks import one_of
-from chinchilla_lab.fitting.runs import Runs, read_runs
+from chinchilla_lab.fitting.reading import read_runs
+from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws.families import NCount
 from chinchilla_lab.tables import html_table
 
@@ -54,6 +55,8 @@ class Dataset:
         that hold no runs, [-]
     N_counts : str, optional
         Which parameters N counts, where the origin says so, [-]
+    several : tuple of str, optional
+        Columns for each of whose values a run has a row, [-]
     """
 
     name: str
@@ -66,6 +69,7 @@ class Dataset:
     reduced: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     N_counts: NCount | None = None
+    several: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -159,6 +163,7 @@ DATASETS: Mapping[str, Dataset] = _Catalogue(
             "N_no_embed, D, val, loss",
             columns={"N": "N", "D": "D", "L": "loss"},
             N_counts="total",
+            several=("val",),
         ),
         Dataset(
             name="datablations_c4",
@@ -221,7 +226,8 @@ def locate(name: str) -> Path:
     """
     one_of("name", name, DATASETS)
     data = DATASETS[name]
-    folder = os.environ.get(_FOLDER)
+    folder = os.environ.get(_FOLDER, "")
+    folder = os.path.expanduser(folder)
     if folder:
         file = Path(folder) / data.file
         if file.is_file():
@@ -242,6 +248,8 @@ def locate(name: str) -> Path:
         )
     try:
         import pooch
+
+        pooch.get_logger().setLevel("WARNING")
     except ImportError:
         raise MissingDataError(
             f"{data.file} is not in {looked}, and fetching it from {data.url} needs "
@@ -267,7 +275,7 @@ def locate(name: str) -> Path:
 
 def load(
     name: str,
-    keep: Mapping[str, str | Sequence[str]] | None = None,
+    keep: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     N_counts: NCount | None = None,
 ) -> Runs:
@@ -299,12 +307,20 @@ def load(
     data = DATASETS[name]
     if not data.columns:
         raise ValueError(f"name={name!r} holds no runs; read it with table({name!r})")
-    # data of others need no names of runs: their rows are finished runs
+    for column in data.several:
+        if not isinstance((keep or {}).get(column), str):
+            raise ValueError(
+                f"{name} holds each run once for every {column}; say which, with "
+                f"keep={{{column!r}: ...}}"
+            )
+    # every row is a finished run, whatever other columns are called
+    every: dict[str, str] = {"run": "", "state": "", "planned": ""}
+    other_N = columns is not None and "N" in columns
     return read_runs(
         locate(name),
-        columns={**data.columns, **(columns or {})},
-        keep=keep,
-        N_counts=N_counts or data.N_counts,
+        columns={**every, **data.columns, **(columns or {})},
+        keep=keep or {},
+        N_counts=N_counts or (None if other_N else data.N_counts),
         source=f"{data.name} ({data.cite}; {data.origin})",
     )
 

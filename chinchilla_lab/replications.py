@@ -512,6 +512,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if every number agrees with the stored one to 1e-6, else 1, [-]
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    warnings.simplefilter("ignore", FitWarning)
+    warnings.simplefilter("ignore", ExtrapolationWarning)
     try:
         rows = compute()
     except datasets.MissingDataError as error:

@@ -73,7 +73,9 @@ def test_parameters_and_returns_have_units(function):
     for name in inspect.signature(function).parameters:
         if name == "self":
             continue
-        text = described.get(name, described.get(f"**{name}", ""))
+        text = described.get(
+            name, described.get(f"**{name}", described.get(f"*{name}", ""))
+        )
         assert UNIT.search(text), f"parameter {name} needs a unit in brackets"
     if inspect.signature(function).return_annotation not in (None, "None"):
         returned = " ".join(" ".join(part[2]) for part in doc["Returns"])

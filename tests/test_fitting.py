@@ -461,3 +461,134 @@ def test_one_ratio_knows_no_optimum():
     N, D = crossed(np.geomspace(5e7, 2e9, 12), [20.0])
     with pytest.raises(fitting.NotIdentifiableError):
         design_factor(BR, N, D, 1e24)
+
+
+# --- what a reviewer broke ------------------------------------------------------------
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("name", "keep"),
+    [
+        ("olmo_ladder_final", None),
+        ("sardana_47runs", None),
+        ("datablations_c4", {"epochs": "1.0"}),
+        ("chinchilla_kyotakano234", None),
+    ],
+)
+def test_no_resample_of_other_runs_is_worse_than_scipy(name, keep, others):
+    """Few runs and flat valleys: resamples take thousands of steps there."""
+    runs = others(name, keep=keep)
+    fit = fit_parametric(runs, resamples=0)
+    x, y = np.log(runs.N), np.log(runs.D)
+    problem = Problem(
+        x=x - x.mean(), y=y - y.mean(), log_loss=np.log(runs.L),
+        free=np.eye(6)[:, :5], delta=1e-3,
+    )  # fmt: skip
+    n = len(runs)
+    counts = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=25)
+    start = [
+        np.log(fit.A) - fit.alpha * x.mean(), np.log(fit.B) - fit.beta * y.mean(),
+        np.log(fit.E), fit.alpha, fit.beta, 0.0,
+    ]  # fmt: skip
+    ours = minimise(problem, np.tile(start, (25, 1)), counts.astype(float))
+    assert ours.converged.all()
+    for row, value in zip(counts, ours.objective, strict=True):
+        assert value <= _scipy_fit(runs, row, fit, 1e-3) * (1 + 1e-8)
+
+
+@quiet
+def test_resamples_that_find_no_end_are_left_out_and_said(monkeypatch):
+    runs = example_runs("grid64")
+    monkeypatch.setattr("chinchilla_lab.fitting.solver._STEPS", 8)
+    law = fit_parametric(runs, resamples=60)
+    assert any("no end of the search" in note for note in law.notes)
+    assert law.resampled is None or len(law.resampled.alpha) < 60
+
+
+def test_losses_that_do_not_fall_are_refused():
+    N, D = DESIGN
+    rising = Runs(N=N, D=D, L=2.0 + 1e-10 * N, N_counts="total")
+    with pytest.raises(fitting.NoPowerLawError):
+        fit_parametric(rising)
+    with pytest.raises(fitting.NoPowerLawError):
+        fit_curve([1e8, 1e9, 1e10, 1e11], [3.0, 3.0, 3.0, 3.0])
+
+
+def test_runs_of_weight_zero_do_not_count():
+    runs = simulate_runs(BR, *DESIGN)
+    ratio = runs.D / runs.N
+    with pytest.raises(fitting.NotIdentifiableError):
+        fit_parametric(runs, weights=np.isclose(ratio, ratio[2]).astype(float))
+    with pytest.raises(ValueError, match="all zero"):
+        fit_parametric(runs, weights=np.zeros(len(runs)))
+    law = fit_parametric(runs, weights=(runs.N < 1e9).astype(float), resamples=0)
+    assert law.fitted.N[1] < 1e9
+    assert "weight above 0" in law.method()
+
+
+def test_resampled_envelopes_keep_to_the_truth():
+    """Whichever curves are drawn, their own ends are left out."""
+    rows = [
+        (f"r{i}", N, d, float(BR._loss(N, d)))
+        for i, N in enumerate(np.geomspace(3e7, 3e10, 16))
+        for d in np.geomspace(2 * N, 300 * N, 40)
+    ]
+    run, N, D, L = zip(*rows, strict=True)
+    fit = fit_envelope(Runs(N=N, D=D, L=L, run=run, N_counts="total"), resamples=300)
+    assert np.median(fit.resampled.exponent) == pytest.approx(fit.a, abs=0.02)
+
+
+def test_best_run_at_the_edge_is_seen_whatever_the_order():
+    C = np.repeat([1e19, 1e20, 1e21, 1e22], 8)
+    best = allocation.compute_optimal(BR, C).N
+    shift = np.tile([0.3, 0.5, 0.8, 1.2, 1.8, 2.6, 3.5, 3.5], 4)
+    N = best * shift
+    L = np.array(BR._loss(N, C / 6 / N))
+    L[7] = L.min() * 0 + L[:7].min() - 0.01  # a lucky second seed of the largest size
+    for order in (np.arange(32), np.r_[7, np.arange(7), np.arange(8, 32)]):
+        runs = Runs(N=N[order], C=C[order], L=L[order], N_counts="total")
+        with pytest.warns(fitting.EdgeMinimumWarning):
+            law = fit_isoflop(runs, resamples=0)
+        assert not law.valleys[0].interior
+
+
+@quiet
+def test_compute_that_is_not_6nd_is_said():
+    C = np.repeat([1e19, 1e20, 1e21], 7)
+    best = allocation.compute_optimal(BR, C).N
+    N = best * np.tile(np.geomspace(1 / 3, 3, 7), 3)
+    D = C / 6 / N
+    runs = Runs(N=N, D=D, C=9 * N * D, L=BR._loss(N, D), N_counts="total")
+    with pytest.warns(fitting.CountMismatchWarning, match="factor 1.50"):
+        fit_isoflop(runs, resamples=0)
+
+
+def test_interval_says_how_far_it_extrapolates():
+    law = fit_parametric(example_runs("grid64"), resamples=50)
+    with pytest.warns(lab.ExtrapolationWarning, match="decades"):
+        law.interval(1e27)
+
+
+def test_outer_exponent_starts_on_both_sides_of_one():
+    law = lab.laws.AdditiveLaw(E=2.35, A=1.5, B=2.0, alpha=0.05, beta=0.06, k=6.0)
+    runs = simulate_runs(law, *DESIGN, noise=0)
+    fit = fit_parametric(runs, k="fit", loss="squares", resamples=0)
+    assert fit.objective < 1e-10
+
+
+@pytest.mark.parametrize("rng", [-1, "a", 1.5, True])
+def test_seeds_that_are_none(rng):
+    with pytest.raises(ValueError, match="is no seed"):
+        fit_parametric(example_runs("grid64"), resamples=5, rng=rng)
+
+
+def test_few_distinct_runs_are_counted_once():
+    N, D = crossed([1e8, 1e9], [5.0, 80.0])
+    jitter = np.exp(1e-4 * np.random.default_rng(0).standard_normal((20, 4)))
+    runs = simulate_runs(BR, (N * jitter).ravel(), np.tile(D, 20))
+    with pytest.raises(fitting.TooFewRunsError, match="2 sizes"):
+        fit_parametric(runs)
+    few = crossed([1e8, 4e8, 2e9], [5.0, 80.0])
+    with pytest.warns(fitting.ShortRangeWarning, match="6 distinct runs"):
+        fit_parametric(simulate_runs(BR, *few), resamples=0)

@@ -1,5 +1,6 @@
 """Loading runs, refusing runs, warning of runs: bad input loses nothing."""
 
+import io
 import json
 
 import numpy as np
@@ -97,10 +98,11 @@ def test_C74_tracker_export(tmp_path):
     assert pytest.approx([2.5e9, 7e9, 26e9]) == runs.D
     assert pytest.approx([3.2891, 2.9617, 2.5]) == runs.L
     assert runs.run == ("a", "c", "d")
-    assert [f.split(":")[0] for f in runs.filters] == [
-        "2 rows dropped",
-        "2 rows dropped",
-        "1 rows dropped",
+    assert [f.split(" (")[0] for f in runs.filters] == [
+        "2 rows dropped: state is not finished",
+        "1 row dropped: the last loss of their run is no finite positive number",
+        "1 row dropped: earlier checkpoints of 4 runs",
+        "1 row dropped: no finite positive number in N, D, L",
     ]
     # the usual names are found without a map, and finished runs without a rule
     found = read_runs(file, N_counts="total")
@@ -129,8 +131,8 @@ def test_jsonl_with_nested_objects(tmp_path):
         ("N,D\n1,2\n", {}, "no column for L; map it .* one of: N, D"),
         ("N,L\n1,2\n", {}, "no column for D or C"),
         ("N,D,L\n", {}, "holds no rows"),
-        ("N,D,L\n1e8,many,3\n", {}, "column 'D', row 0"),
-        ("N,D,L\n1e8,2e9,low\n", {}, "column 'L', row 0"),
+        ("N,D,L\n1e8,many,3\n", {}, "line 2, column 'D'"),
+        ("N,D,L\n1e8,2e9,low\n", {}, "line 2, column 'L'"),
         ("N,D,L\n1e8,2e9,3\n", {"columns": {"N": "size"}}, "no column 'size'; it has"),
         ("N,D,L\n1e8,2e9,3\n", {"columns": {"M": "N"}}, "'M' is not known"),
         ("N,D,L\n1e8,2e9,3\n", {"keep": {"ok": "1"}}, "no column 'ok'"),
@@ -207,7 +209,7 @@ def test_too_few_sizes_or_tokens(sizes, tokens, says):
 
 
 def test_as_many_unknowns_as_runs():
-    with pytest.raises(fitting.TooFewRunsError, match="5 runs for 5 unknowns"):
+    with pytest.raises(fitting.TooFewRunsError, match="5 distinct runs for 5"):
         fit_parametric(simulate_runs(BR, [1e8, 3e8, 1e9, 3e9, 1e10],
                                      [2e10, 1e9, 4e10, 7e9, 2e11]))  # fmt: skip
 
@@ -339,3 +341,96 @@ def test_bad_options(options):
     name = next(iter(options))
     with pytest.raises(ValueError, match=name):
         fit_parametric(GOOD, **options)
+
+
+# --- what a reviewer broke ------------------------------------------------------------
+
+
+def _read(content, **options):
+    return read_runs(io.StringIO(content), **options)
+
+
+def test_names_inside_names_are_not_runs():
+    """config.optimizer.name is no run, config.batch.size is no model size."""
+    rows = [
+        {"config": {"optimizer": {"name": "adamw"}, "batch": {"size": 512},
+                    "num_parameters": n, "tokens": 20 * n}, "summary": {"val_loss": L}}
+        for n, L in ((1e8, 3.7), (2e8, 3.4), (4e8, 3.1))
+    ]  # fmt: skip
+    runs = _read("\n".join(json.dumps(row) for row in rows))
+    assert pytest.approx([1e8, 2e8, 4e8]) == runs.N
+    assert runs.run == ()
+
+
+def test_rows_of_one_run_have_one_size():
+    with pytest.raises(ValueError, match="sizes from 1e\\+08 to 2e\\+08; map run"):
+        _read("name,N,D,L\nadam,1e8,1e9,4\nadam,2e8,4e9,3.3\n")
+    assert len(_read("name,N,D,L\nadam,1e8,1e9,4\nadam,2e8,4e9,3.3\n",
+                     columns={"run": ""})) == 2  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["val_loss", "eval_loss", "validation_loss"])
+def test_validation_loss_comes_before_training_loss(name):
+    runs = _read(f"params,tokens,loss,{name}\n1e8,2e9,1.0,3.5\n2e8,4e9,1.0,3.2\n")
+    assert pytest.approx([3.5, 3.2]) == runs.L
+
+
+def test_a_diverged_run_goes_as_a_whole():
+    runs = _read("run,N,D,L\nr1,1e8,1e9,4\nr1,1e8,2e9,nan\nr2,2e8,4e9,3.3\n")
+    assert pytest.approx([3.3]) == runs.L
+    assert "r1" in runs.filters[0]
+    # a blank cell logged nothing: the last logged loss counts
+    runs = _read("run,N,D,L\nr1,1e8,1e9,4\nr1,1e8,2e9,\nr2,2e8,4e9,3.3\n")
+    assert pytest.approx([4.0, 3.3]) == runs.L
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeffN,D,L\n1e8,2e9,3\n2e8,4e9,2.9\n",
+        "N; D; L\n1e8; 2e9; 3\n2e8; 4e9; 2.9\n",
+        "N\tD\tL\n1e8\t2e9\t3\n2e8\t4e9\t2.9\n",
+        "n , d , loss\n1e8,2e9,3\n2e8,4e9,2.9\n",
+        'note,N,D,L\n"a\u2028b",1e8,2e9,3\nc,2e8,4e9,2.9\n',
+        "N,D,L,state\n1e8,2e9,3,FINISHED\n2e8,4e9,2.9,completed\n",
+        "N,D,L\n1e8,2e9,3\n2e8,4e9,2.9\n3e8,4e9,N/A\n3e8,4e9,diverged\n",
+        "N,D,L,planned\n1e8,2e9,3,2e9\n2e8,4e9,2.9,\n",
+        "run,N,D,L\n,1e8,2e9,3\n,2e8,4e9,2.9\n",
+        "N,D,L\n1e8,2e9,3\n2e8,4e9,2.9\n1e400,4e9,2.9\n",
+    ],
+)
+def test_files_as_they_come(content):
+    runs = _read(content)
+    assert pytest.approx([1e8, 2e8]) == runs.N
+    assert pytest.approx([3.0, 2.9]) == runs.L
+
+
+def test_dots_inside_nested_names():
+    row = json.dumps({"config": {"model.n_params": 1e8}, "tokens": 2e9, "loss": 3.0})
+    assert pytest.approx([1e8]) == _read(row).N
+    assert pytest.approx([1e8]) == _read(row, columns={"N": "config.model.n_params"}).N
+
+
+def test_state_rules_say_what_the_file_has():
+    with pytest.raises(ValueError, match="the file has: crashed, running"):
+        _read("N,D,L,state\n1e8,2e9,3,crashed\n2e8,4e9,3,running\n")
+    assert len(_read("N,D,L,state\n1e8,2e9,3,crashed\n", keep={})) == 1
+    assert len(_read("N,D,L,e\n1e8,2e9,3,1\n1e8,3e9,3,2\n", keep={"e": 1})) == 1
+
+
+def test_lines_are_those_of_the_file():
+    with pytest.raises(ValueError, match="line 4, column 'L'"):
+        _read("N,D,L\n1e8,1e9,nan\n1e8,2e9,nan\n2e8,4e9,oops\n")
+
+
+def test_data_of_others_in_several_versions(others):
+    from chinchilla_lab import datasets
+
+    others("gadre_testbed", keep={"val": "c4_val"})
+    with pytest.raises(ValueError, match=r"keep=\{'val': \.\.\.\}"):
+        datasets.load("gadre_testbed")
+    runs = datasets.load(
+        "gadre_testbed", keep={"val": "c4_val"}, columns={"N": "N_no_embed"}
+    )
+    assert len(runs) == 104
+    assert runs.N_counts is None

@@ -93,6 +93,11 @@ def interval(law: Law, C: ArrayLike, level: float = 0.9) -> Interval:
     ValueError
         If the law carries no resamples.
 
+    Warns
+    -----
+    ExtrapolationWarning
+        If the budget or its optimum leaves the range of the runs.
+
     Notes
     -----
     Percentiles over the resamples: the scatter of the runs, not the doubt whether the
@@ -115,6 +120,9 @@ def interval(law: Law, C: ArrayLike, level: float = 0.9) -> Interval:
         with_loss = needs_loss(many, "interval")
         N, D = optimum(with_loss, each)
         losses = with_loss._loss(N, D)
+
+    middle = np.median(N, axis=-1)
+    law.warn_outside(N=middle, D=c / (FLOP_PER_ND * middle), C=c)
 
     def ends(x: Array) -> tuple[Array, Array]:
         low, high = np.percentile(x, [tail, 100.0 - tail], axis=-1)

@@ -1,11 +1,13 @@
 """Results of an allocation: frozen, with units, rendered as tables."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.allocation.intervals import interval
+from chinchilla_lab.checks import ExtrapolationWarning
 from chinchilla_lab.laws.families import Law
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import text
@@ -74,7 +76,10 @@ class Allocation:
         notes = self.outside()
         note = f"<p>Extrapolation: {'; '.join(notes)}.</p>" if notes else ""
         if self.law.resampled is not None:
-            note += interval(self.law, self.C)._repr_html_()
+            with warnings.catch_warnings():
+                # the line above the interval says so
+                warnings.simplefilter("ignore", ExtrapolationWarning)
+                note += interval(self.law, self.C)._repr_html_()
         return html_table(_HEADER, self.rows()) + note
 
 

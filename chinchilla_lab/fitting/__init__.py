@@ -12,13 +12,17 @@ from chinchilla_lab.fitting.fitted import (
     load_law,
 )
 from chinchilla_lab.fitting.isoflop import fit_isoflop, isoflop_bias
-from chinchilla_lab.fitting.parametric import check_runs, fit_parametric, log_residuals
+from chinchilla_lab.fitting.judging import check_runs
+from chinchilla_lab.fitting.parametric import fit_parametric, log_residuals
+from chinchilla_lab.fitting.reading import example_csv, example_runs, read_runs
 from chinchilla_lab.fitting.refusals import (
+    CountMismatchWarning,
     DivergedRunsWarning,
     EdgeMinimumError,
     EdgeMinimumWarning,
     FitWarning,
     MixedCheckpointsError,
+    NoPowerLawError,
     NotIdentifiableError,
     RefusedFitError,
     ShortRangeWarning,
@@ -27,9 +31,10 @@ from chinchilla_lab.fitting.refusals import (
     WeakFitWarning,
     WideGridWarning,
 )
-from chinchilla_lab.fitting.runs import Runs, example_csv, example_runs, read_runs
+from chinchilla_lab.fitting.runs import Runs
 
 __all__ = [
+    "CountMismatchWarning",
     "DivergedRunsWarning",
     "EdgeMinimumError",
     "EdgeMinimumWarning",
@@ -39,6 +44,7 @@ __all__ = [
     "FittedLaw",
     "FittedLossLaw",
     "MixedCheckpointsError",
+    "NoPowerLawError",
     "NotIdentifiableError",
     "PowerCurve",
     "RefusedFitError",

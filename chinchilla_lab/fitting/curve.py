@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.checks import InfeasibleError, positive
-from chinchilla_lab.fitting.refusals import TooFewRunsError
+from chinchilla_lab.fitting.refusals import NoPowerLawError, TooFewRunsError
 from chinchilla_lab.fitting.solver import Problem, minimise, objective
 from chinchilla_lab.tables import html_table
 
@@ -170,6 +170,11 @@ def fit_curve(x: ArrayLike, L: ArrayLike, *, delta: float = 1e-3) -> PowerCurve:
     best = np.argsort(objective(problem, starts, ones))[:6]
     found = minimise(problem, starts[best], ones)
     a, _, e, alpha, _, _ = found.theta[int(np.argmin(found.objective))]
+    if not alpha > 1e-3:
+        raise NoPowerLawError(
+            f"the losses do not fall with x as a power (exponent {alpha:.2g}); look at "
+            "the runs, or give a wider range of x"
+        )
     return PowerCurve(
         E=float(np.exp(e)),
         scale=float(np.exp(a + alpha * centre)),

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import fraction, positive
+from chinchilla_lab.checks import fraction, non_negative, positive
+from chinchilla_lab.fitting.fitted import seeded
 from chinchilla_lab.fitting.refusals import NotIdentifiableError
 from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws.families import AdditiveLaw
@@ -12,6 +13,13 @@ from chinchilla_lab.units import FLOP_PER_ND
 __all__ = ["crossed", "design_factor", "simulate_runs"]
 
 Array = NDArray[np.float64]
+
+
+def _pairs(N: ArrayLike, D: ArrayLike) -> tuple[Array, Array]:
+    n, d = positive("N", N).ravel(), positive("D", D).ravel()
+    if len(n) != len(d):
+        raise ValueError(f"D has {len(d)} rows where N has {len(n)}")
+    return n, d
 
 
 def crossed(sizes: ArrayLike, ratios: ArrayLike) -> tuple[Array, Array]:
@@ -67,9 +75,9 @@ def simulate_runs(
     Runs
         The runs, [-]
     """
-    n, d = positive("N", N).ravel(), positive("D", D).ravel()
-    generator = np.random.default_rng(rng)
-    scatter = float(noise) * generator.standard_normal(len(n))
+    n, d = _pairs(N, D)
+    generator = seeded(rng)
+    scatter = float(non_negative("noise", noise)) * generator.standard_normal(len(n))
     return Runs(
         N=n,
         D=d,
@@ -127,7 +135,8 @@ def design_factor(
     """
     from statistics import NormalDist  # loaded where an interval is asked for
 
-    n, d = positive("N", N).ravel(), positive("D", D).ravel()
+    n, d = _pairs(N, D)
+    noise = float(positive("noise", noise))
     c = positive("C", C)
     z = NormalDist().inv_cdf(0.5 + float(fraction("level", level)) / 2.0)
     x, y = np.log(n), np.log(d)

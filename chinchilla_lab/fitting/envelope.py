@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.checks import whole
-from chinchilla_lab.fitting.fitted import FittedAllocation
+from chinchilla_lab.fitting.fitted import FittedAllocation, provenance, seeded
 from chinchilla_lab.fitting.isoflop import power_line
-from chinchilla_lab.fitting.parametric import stated_count
+from chinchilla_lab.fitting.judging import stated_count
 from chinchilla_lab.fitting.progress import progress_bar
 from chinchilla_lab.fitting.refusals import (
     EdgeMinimumError,
     EdgeMinimumWarning,
+    NoPowerLawError,
     TooFewRunsError,
     WeakFitWarning,
 )
 from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws.families import AllocationLaw
-from chinchilla_lab.sources import Source
 from chinchilla_lab.units import text
 
 __all__ = ["fit_envelope"]
@@ -82,7 +82,7 @@ def fit_envelope(
     """
     n_points = whole("points", points, least=10)
     n_draws = whole("resamples", resamples, least=0)
-    counted = stated_count(runs)
+    stated_count(runs)
     if not runs.run:
         raise TooFewRunsError(
             "run is missing: an envelope needs whole training curves, named in run; "
@@ -104,9 +104,11 @@ def fit_envelope(
         sizes[i] = runs.N[rows].mean()
         c = np.log(runs.C[rows])
         height[i] = np.interp(grid, c, runs.L[rows], left=np.inf, right=np.inf)
-    ends = np.isclose(sizes, sizes.min()) | np.isclose(sizes, sizes.max())
 
     def leaders(present: NDArray[np.bool_]) -> tuple[Array, Array]:
+        # the ends of what is there: another size beyond them might have led
+        here = sizes[present]
+        ends = np.isclose(sizes, here.min()) | np.isclose(sizes, here.max())
         shown = np.where(present[:, None], height, np.inf)
         first = shown.argmin(axis=0)
         inner = np.isfinite(shown.min(axis=0)) & ~ends[first]
@@ -130,9 +132,14 @@ def fit_envelope(
     middle = float(np.exp(log_c.mean()))
     ones = np.ones(len(log_c))
     coefficient, exponent = power_line(np.exp(log_c) / middle, best, ones)
+    if not 0.0 < exponent < 1.0:
+        raise NoPowerLawError(
+            f"the leading size grows like C^{float(exponent):.3g}; an exponent between "
+            "0 and 1 is a law. Look at the curves, or add sizes"
+        )
     many = None
     if n_draws:
-        generator = np.random.default_rng(rng)
+        generator = seeded(rng)
         n = len(names)
         counts = generator.multinomial(n, np.full(n, 1.0 / n), size=n_draws)
         draws = []
@@ -163,20 +170,10 @@ def fit_envelope(
         f"{text(float(np.exp(log_c[-1])), 'FLOP')}",
     }
     return FittedAllocation(
-        name=name,
-        label=name,
-        N_counts=counted,
-        fitted=runs.ranges,
-        source=Source(cite="chinchilla_lab", where=runs.source, evidence="recomputed"),
+        **provenance(runs, name, rng if n_draws else None),
         resampled=many,
         estimator="envelope",
         settings=settings,
-        n_runs=len(names),
-        runs_digest=runs.digest,
-        filters=runs.filters,
-        seed=(str(rng) if isinstance(rng, int) else "given generator")
-        if n_draws
-        else "",
         notes=tuple(notes),
         coefficient=float(coefficient),
         exponent=float(exponent),

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab import __version__
 from chinchilla_lab.allocation.intervals import Interval, interval
 from chinchilla_lab.checks import fraction
+from chinchilla_lab.fitting.judging import stated_count
+from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws.families import AdditiveLaw, AllocationLaw, Fitted, Law
 from chinchilla_lab.sources import Source
 from chinchilla_lab.tables import html_table
@@ -23,6 +25,8 @@ __all__ = [
     "FittedLossLaw",
     "Valley",
     "load_law",
+    "provenance",
+    "seeded",
 ]
 
 Array = NDArray[np.float64]
@@ -200,7 +204,8 @@ class FittedLaw(Law):
             values[name] = (float(getattr(self, name)), float(ends[0]), float(ends[1]))
         pairs = {}
         if isinstance(many, AdditiveLaw):
-            for scale, power in (("A", "alpha"), ("B", "beta")):
+            few = np.size(many.alpha) < 2
+            for scale, power in () if few else (("A", "alpha"), ("B", "beta")):
                 both = np.log(getattr(many, scale)), np.asarray(getattr(many, power))
                 pairs[f"ln {scale} and {power}"] = float(np.corrcoef(*both)[0, 1])
         return Estimates(level=level, values=values, correlations=pairs)
@@ -215,7 +220,7 @@ class FittedLaw(Law):
         return ()
 
     def method(self) -> str:
-        """Return one line that lets another person repeat the fit."""
+        """Return one line that says how the law was fitted, to repeat it by."""
         options = ", ".join(f"{k}={v}" for k, v in self.settings.items())
         steps = "".join(f"; {step}" for step in self.filters)
         return (
@@ -256,8 +261,8 @@ class FittedLaw(Law):
             record["gives"] = self.gives
             record["valleys"] = [asdict(valley) for valley in self.valleys]
         record["resampled"] = draws
-        file = Path(path)
-        file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(_plain(record), indent=1, allow_nan=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,6 +303,85 @@ class FittedAllocation(FittedLaw, AllocationLaw):
         return ("coefficient", "exponent", "C_unit")
 
 
+def _plain(value: Any) -> Any:
+    """Return a value in the types of JSON; a number that is none becomes null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def seeded(rng: int | np.random.Generator) -> np.random.Generator:
+    """Return a generator for a seed, or the generator itself.
+
+    Parameters
+    ----------
+    rng : int or numpy.random.Generator
+        Seed or generator, [-]
+
+    Returns
+    -------
+    numpy.random.Generator
+        The generator, [-]
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    whole_number = isinstance(rng, int | np.integer) and not isinstance(rng, bool)
+    if isinstance(rng, np.random.Generator) or (whole_number and rng >= 0):
+        return np.random.default_rng(rng)
+    raise ValueError(
+        f"rng={rng!r} is no seed; give a whole number from 0 on or a numpy Generator"
+    )
+
+
+def provenance(
+    runs: Runs, name: str, rng: int | np.random.Generator | None
+) -> dict[str, Any]:
+    """Return what every fit remembers of its runs.
+
+    Parameters
+    ----------
+    runs : Runs
+        The runs, [-]
+    name : str
+        Name of the law, [-]
+    rng : int, numpy.random.Generator or None
+        What the resamples were drawn with, [-]
+
+    Returns
+    -------
+    dict
+        Fields of :class:`FittedLaw`, [-]
+    """
+    seed = ""
+    if rng is not None:
+        drawn = isinstance(rng, np.random.Generator)
+        seed = "a generator of the caller" if drawn else str(int(rng))  # type: ignore[arg-type]
+    return {
+        "name": name,
+        "label": name,
+        "N_counts": stated_count(runs),
+        "fitted": runs.ranges,
+        "source": Source(
+            cite="chinchilla_lab", where=runs.source, evidence="recomputed"
+        ),
+        "n_runs": len(runs),
+        "runs_digest": runs.digest,
+        "filters": runs.filters,
+        "seed": seed,
+    }
+
+
 def load_law(path: str | Path) -> FittedLaw:
     """Read a law that :meth:`FittedLaw.save` wrote.
 
@@ -324,6 +408,7 @@ def load_law(path: str | Path) -> FittedLaw:
             **{k: v and (v[0], v[1]) for k, v in own["fitted"].items()}
         )
         own["source"] = Source(**own["source"])
+        own["objective"] = _number(own["objective"])
         own["filters"], own["notes"] = tuple(own["filters"]), tuple(own["notes"])
         letters = record["coefficients"]
         draws: dict[str, Any] = {k: np.array(v) for k, v in record["resampled"].items()}
@@ -332,13 +417,21 @@ def load_law(path: str | Path) -> FittedLaw:
             return FittedLossLaw(**own, **letters, resampled=many)
         gives = record["gives"]
         few = AllocationLaw(**draws, gives=gives) if draws else None
-        valleys = tuple(Valley(**valley) for valley in record["valleys"])
+        valleys = tuple(
+            Valley(
+                **{  # type: ignore[arg-type]
+                    k: v if k in ("trouble", "n_runs") else _number(v)
+                    for k, v in valley.items()
+                }
+            )
+            for valley in record["valleys"]
+        )
         return FittedAllocation(
             **own, **letters, gives=gives, resampled=few, valleys=valleys
         )
     except OSError as error:
         raise ValueError(f"path={str(file)!r} cannot be read: {error}") from None
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
             f"{file.name} holds no fitted law ({error!r}); write one with "
             "FittedLaw.save"

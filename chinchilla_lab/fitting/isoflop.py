@@ -8,18 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.checks import non_negative, one_of, positive, whole
-from chinchilla_lab.fitting.fitted import FittedAllocation, Valley
-from chinchilla_lab.fitting.parametric import no_checkpoints, stated_count
+from chinchilla_lab.fitting.fitted import (
+    FittedAllocation,
+    Valley,
+    provenance,
+    seeded,
+)
+from chinchilla_lab.fitting.judging import distinct, no_checkpoints, stated_count
 from chinchilla_lab.fitting.refusals import (
+    CountMismatchWarning,
     EdgeMinimumError,
     EdgeMinimumWarning,
+    NoPowerLawError,
+    ShortRangeWarning,
     WeakFitWarning,
     WideGridWarning,
 )
 from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws import BESIROGLU_2024, HOFFMANN_2022_PRINTED
 from chinchilla_lab.laws.families import AdditiveLaw, AllocationLaw
-from chinchilla_lab.sources import Source
 from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["fit_isoflop", "isoflop_bias", "power_line"]
@@ -213,27 +220,45 @@ def fit_isoflop(
     one_of("along", along, ("N", "D"))
     non_negative("tolerance", tolerance)
     n_draws = whole("resamples", resamples, least=0)
-    counted = stated_count(runs)
+    stated_count(runs)
     no_checkpoints(runs)
     group = _budgets(runs, budgets, tolerance)
+    notes: list[str] = []
+    if budgets is not None:
+        middle_c = np.sort(positive("budgets", budgets).ravel())[group]
+        near = np.abs(np.log(runs.C / middle_c)) <= max(tolerance, np.log(1.5))
+        if not near.all():
+            runs = runs.keep(near, "compute within a factor 1.5 of a given budget")
+            group = group[near]
+    off = float(np.max(np.abs(np.log(runs.C / (FLOP_PER_ND * runs.N * runs.D)))))
+    if off > np.log(1.05):
+        notes.append(
+            f"the runs' compute differs from 6ND by up to a factor {np.exp(off):.2f}: "
+            "the law gives one of N and D from its fit and the other from C = 6ND, so "
+            "fits along N and along D disagree; count C as 6ND or read only what is "
+            "fitted"
+        )
+        warnings.warn(notes[-1], CountMismatchWarning, stacklevel=2)
     x = np.log(runs.N if along == "N" else runs.D)
     parts = [np.flatnonzero(group == g) for g in np.unique(group)]
     valleys = tuple(_valley(runs, x, part, along) for part in parts)
-    notes: list[str] = []
     used = [(keep_edges and np.isfinite(v.N)) or v.interior for v in valleys]
     for valley, taken in zip(valleys, used, strict=True):
         if valley.trouble:
             fate = "kept on request" if taken else "left out"
             notes.append(
-                f"budget {text(valley.C, 'FLOP')}: {valley.trouble}; {fate}. Add runs "
-                "beyond that edge"
+                f"budget {text(valley.C, 'FLOP')}: {valley.trouble}; {fate}. "
+                "Add runs on the side that falls"
             )
             warnings.warn(notes[-1], EdgeMinimumWarning, stacklevel=2)
     if sum(used) < 3:
         raise EdgeMinimumError(
             f"{sum(used)} of {len(valleys)} budgets have a minimum inside their grid "
             "of sizes, 3 are needed for a line and a doubt about it; "
-            + ("; ".join(notes) or "run more budgets")
+            + (
+                "; ".join(notes)
+                or "run more budgets, or tell budgets apart with budgets="
+            )
         )
     kept = [v for v, taken in zip(valleys, used, strict=True) if taken]
     widest = max(v.half_width for v in kept)
@@ -251,38 +276,42 @@ def fit_isoflop(
         warnings.warn(notes[-1], WideGridWarning, stacklevel=2)
 
     middle = float(np.exp(np.mean([np.log(v.C) for v in kept])))
+    reach = max(v.C for v in kept) / min(v.C for v in kept)
+    if reach < 9.5:
+        notes.append(
+            f"the budgets span a factor {reach:.1f}, less than a decade: the exponent "
+            "rests on the noise; add smaller or larger budgets"
+        )
+        warnings.warn(notes[-1], ShortRangeWarning, stacklevel=2)
     C = np.array([v.C for v in kept])
     y = np.array([v.N if along == "N" else v.D for v in kept])
     coefficient, exponent = power_line(C / middle, y, np.ones(len(C)))
+    if not 0.0 < exponent < 1.0:
+        raise NoPowerLawError(
+            f"{along}* grows like C^{float(exponent):.3g} through {len(kept)} budgets; "
+            "an exponent between 0 and 1 is a law. Look at the valleys, or run budgets "
+            "further apart"
+        )
     many = None
     if n_draws:
         live = [part for part, taken in zip(parts, used, strict=True) if taken]
         many, failed = _resample(runs, x, live, C / middle, middle, along, n_draws, rng)
         if failed > 0.01 * n_draws:
             notes.append(
-                f"{failed} of {n_draws} resamples have no rising power law and are "
-                "left out of the interval, which is too narrow; add runs or budgets"
+                f"{failed} of {n_draws} resamples give no rising power law (few "
+                "distinct sizes drawn, or budgets too close) and are left out of the "
+                "interval, which is too narrow; add runs or budgets"
             )
             warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
     settings: dict[str, Any] = {
         "drawn": "budgets and runs" if len(kept) >= _MANY_BUDGETS else "runs",
-        "along": along, "tolerance": tolerance, "keep_edges": keep_edges,
+        "along": along, "tolerance": float(tolerance), "keep_edges": bool(keep_edges),
     }  # fmt: skip
     return FittedAllocation(
-        name=name,
-        label=name,
-        N_counts=counted,
-        fitted=runs.ranges,
-        source=Source(cite="chinchilla_lab", where=runs.source, evidence="recomputed"),
+        **provenance(runs, name, rng if n_draws else None),
         resampled=many,
         estimator="isoflop",
         settings=settings,
-        n_runs=len(runs),
-        runs_digest=runs.digest,
-        filters=runs.filters,
-        seed=(str(rng) if isinstance(rng, int) else "given generator")
-        if n_draws
-        else "",
         notes=tuple(notes),
         coefficient=float(coefficient),
         exponent=float(exponent),
@@ -298,19 +327,20 @@ def _valley(runs: Runs, x: Array, part: NDArray[np.int64], along: str) -> Valley
     lowest = int(np.argmin(loss))
     width = float(np.exp(np.ptp(here) / 2.0))
     trouble, bottom, height = "", float("nan"), float("nan")
-    if len(np.unique(here.round(9))) < 4:
-        trouble = f"{len(np.unique(here.round(9)))} sizes, a parabola needs 4"
+    if distinct(np.exp(here)) < 4:
+        trouble = f"{distinct(np.exp(here))} sizes, a parabola needs 4"
     else:
         middle = float(here.mean())
         vertex, low = _parabola(here - middle, loss, np.ones((1, len(part))))
         bottom, height = float(vertex[0] + middle), float(low[0])
-        edge = {int(np.argmin(here)): "least", int(np.argmax(here)): "largest"}
+        ends = {"least": here.min(), "largest": here.max()}
+        edge = [word for word, end in ends.items() if abs(here[lowest] - end) < 1e-6]
         if not np.isfinite(bottom):
             trouble = "the parabola through its runs has no minimum"
         elif not here.min() < bottom < here.max():
             trouble = "the parabola's minimum lies outside the grid"
-        elif lowest in edge:
-            trouble = f"the best run is the one of {edge[lowest]} {along}"
+        elif edge:
+            trouble = f"the best run is one of {edge[0]} {along}"
     optimum = np.exp(bottom)
     other = C / (FLOP_PER_ND * optimum)
     N, D = (optimum, other) if along == "N" else (other, optimum)
@@ -331,7 +361,7 @@ def _resample(
     rng: int | np.random.Generator,
 ) -> tuple[AllocationLaw | None, int]:
     """Draw budgets, and runs on each, with replacement; refit all at once."""
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     bottoms = np.empty((resamples, len(parts)))
     for j, part in enumerate(parts):
         n = len(part)

@@ -1,7 +1,9 @@
 """Approach 3: one law of N and D through all runs at once."""
 
+import hashlib
 import warnings
 from concurrent.futures import Executor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -9,15 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.checks import non_negative, one_of, positive, whole
-from chinchilla_lab.fitting.fitted import FittedLossLaw
+from chinchilla_lab.fitting.fitted import FittedLossLaw, provenance, seeded
+from chinchilla_lab.fitting.judging import check_runs
 from chinchilla_lab.fitting.progress import progress_bar
 from chinchilla_lab.fitting.refusals import (
     DivergedRunsWarning,
-    MixedCheckpointsError,
-    NotIdentifiableError,
+    NoPowerLawError,
     ShortRangeWarning,
-    TooFewRunsError,
-    UnstatedCountError,
     WeakFitWarning,
 )
 from chinchilla_lab.fitting.runs import Runs
@@ -28,17 +28,10 @@ from chinchilla_lab.fitting.solver import (
     minimise,
     objective,
 )
-from chinchilla_lab.laws.families import AdditiveLaw, NCount
-from chinchilla_lab.sources import Source
+from chinchilla_lab.laws.families import AdditiveLaw
 from chinchilla_lab.units import text
 
-__all__ = [
-    "check_runs",
-    "fit_parametric",
-    "log_residuals",
-    "no_checkpoints",
-    "stated_count",
-]
+__all__ = ["fit_parametric", "log_residuals"]
 
 Array = NDArray[np.float64]
 _GRID = np.linspace(0.15, 0.75, 7)  # exponents from which starts are taken
@@ -62,122 +55,6 @@ def log_residuals(law: AdditiveLaw, runs: Runs) -> Array:
         :math:`\ln \hat L - \ln L`, shape (n,), [-]
     """
     return np.asarray(np.log(law._loss(runs.N, runs.D)) - np.log(runs.L))
-
-
-def check_runs(runs: Runs, unknowns: int = 5, checkpoints: bool = False) -> list[str]:
-    """Refuse runs that cannot tell alpha from beta, and say what else is doubtful.
-
-    Parameters
-    ----------
-    runs : Runs
-        The runs, [-]
-    unknowns : int, optional
-        Coefficients to be found, [-]
-    checkpoints : bool, optional
-        Whether several rows of one run are wanted, [-]
-
-    Returns
-    -------
-    list of str
-        Doubts, as sentences; empty if there are none, [-]
-
-    Raises
-    ------
-    RefusedFitError
-        The kind says which question the runs cannot answer.
-    """
-    stated_count(runs)
-    if not checkpoints:
-        no_checkpoints(runs)
-    sizes, tokens = np.unique(runs.N.round(6)), np.unique(runs.D.round(6))
-    for name, distinct in (("sizes", sizes), ("token counts", tokens)):
-        if len(distinct) < 3:
-            raise TooFewRunsError(
-                f"{len(distinct)} {name} among {len(runs)} runs cannot bend a power "
-                f"law; train at least 3 {name}, better 6, over a decade or more"
-            )
-    if len(runs) <= unknowns:
-        raise TooFewRunsError(
-            f"{len(runs)} runs for {unknowns} unknowns leave nothing to judge the fit "
-            f"by; train at least {unknowns + 3} runs"
-        )
-    x, y = np.log(runs.N), np.log(runs.D)
-    slope, level = np.polyfit(x, y, 1)
-    scatter = float(np.std(y - slope * x - level))
-    # D = r N^p, p > 0: the model term and the data term are powers of the same thing
-    if slope > 0.0 and scatter < 0.05:
-        ratio = text(float(np.exp(np.median(y - x))), "")
-        line = (
-            f"D = {ratio} N in all runs"
-            if abs(slope - 1.0) < 0.05
-            else f"D grows like N^{slope:.2f} in all runs"
-        )
-        error = NotIdentifiableError(
-            f"{line}, so alpha and beta are not identifiable: exchanging the two power "
-            "terms changes no prediction and mirrors the optimum. There is no N* in "
-            "these runs. Train some sizes at a fourth and at four times this ratio; "
-            "what the runs do tell is the loss along their line, fit_curve(runs.N, "
-            "runs.L)"
-        )
-        raise error
-    doubts = []
-    for name, spread in (("N", np.ptp(x)), ("D", np.ptp(y))):
-        if spread < np.log(10.0):
-            doubts.append(
-                f"{name} spans a factor {np.exp(spread):.1f}, less than a decade: the "
-                "exponents rest on the noise; add smaller or larger runs"
-            )
-    return doubts
-
-
-def stated_count(runs: Runs) -> NCount:
-    """Return which parameters N counts, or refuse runs that do not say.
-
-    Parameters
-    ----------
-    runs : Runs
-        The runs, [-]
-
-    Returns
-    -------
-    str
-        Their ``N_counts``, [-]
-    """
-    if runs.N_counts is None:
-        raise UnstatedCountError(
-            "N_counts is not stated: the same runs give another optimum when N counts "
-            "the vocabulary and when it does not; pass N_counts='total', "
-            "'non_embedding', 'body_and_head' or 'active'"
-        )
-    return runs.N_counts
-
-
-def no_checkpoints(runs: Runs) -> None:
-    """Refuse runs that mix finished runs with losses from the middle of a schedule.
-
-    Parameters
-    ----------
-    runs : Runs
-        The runs, [-]
-    """
-    way_out = (
-        "; a decaying learning rate makes their loss too high. Keep the last row of "
-        "each run (read_runs(rows='last')), or fit_envelope the curves, or pass "
-        "checkpoints=True if the rate was constant"
-    )
-    if runs.planned is not None:
-        early = 0.98 * runs.planned > runs.D
-        if early.any():
-            raise MixedCheckpointsError(
-                f"{int(early.sum())} of {len(runs)} rows stop before the tokens their "
-                f"schedule was set for, the first is row {int(np.argmax(early))}"
-                f"{way_out}"
-            )
-    if runs.run and len(set(runs.run)) < len(runs.run):
-        raise MixedCheckpointsError(
-            f"{len(runs.run)} rows belong to {len(set(runs.run))} runs: checkpoints "
-            f"from the middle of a schedule stand beside finished runs{way_out}"
-        )
 
 
 def fit_parametric(
@@ -247,9 +124,10 @@ def fit_parametric(
 
     Notes
     -----
-    The *sum* is minimised, as :cite:`hoffmann2022training` describe, from the best of
-    49 starts whose E, A and B solve a linear problem at given exponents; all starts
-    and all resamples advance together, see :mod:`chinchilla_lab.fitting.solver`.
+    The *sum* is minimised, as :cite:`hoffmann2022training` describe, from the
+    three best of 49 starts whose E, A and B solve a linear problem at given
+    exponents; all starts and all resamples advance together, see
+    :mod:`chinchilla_lab.fitting.solver`.
     Resamples start from the fit. The interval holds the scatter of the runs, not the
     doubt whether the law has this form.
 
@@ -272,13 +150,17 @@ def fit_parametric(
         k = float(positive("k", k))
     n_draws = whole("resamples", resamples, least=0)
     width = {"huber": float(positive("delta", delta)), "lad": LAD_DELTA}
-    free = _free(tie_exponents, k)
+    free = _free(bool(tie_exponents), k)
+    w = np.ones(len(runs)) if weights is None else non_negative("weights", weights)
+    if w.shape != (len(runs),):
+        raise ValueError(f"weights has shape {w.shape}; give one weight a run")
+    if not w.all():
+        if not w.any():
+            raise ValueError("weights are all zero; give some run a weight")
+        runs, w = runs.keep(w > 0.0, "weight above 0"), w[w > 0.0]
     notes = check_runs(runs, unknowns=free.shape[1], checkpoints=checkpoints)
     for note in notes:
         warnings.warn(note, ShortRangeWarning, stacklevel=2)
-    w = np.ones(len(runs)) if weights is None else non_negative("weights", weights)
-    if w.shape != (len(runs),) or not w.any():
-        raise ValueError(f"weights has shape {w.shape}; give one weight a run")
 
     centre = np.log(runs.N).mean(), np.log(runs.D).mean()
     problem = Problem(
@@ -289,8 +171,11 @@ def fit_parametric(
         delta=width.get(loss, np.inf),
         outer=k != 1.0,
     )
-    outer = 1.0 if k == "fit" else k
-    found = minimise(problem, _starts(problem, w, tie_exponents, outer), w)
+    starts = [
+        _starts(problem, w, tie_exponents, outer)
+        for outer in ((0.5, 1.0, 3.0) if k == "fit" else (k,))
+    ]
+    found = minimise(problem, np.concatenate(starts), w)
     best = int(np.argmin(found.objective))
     theta, value = found.theta[best], float(found.objective[best])
     agree = np.abs(found.objective / max(value, 1e-300) - 1.0) < 1e-6
@@ -298,6 +183,19 @@ def fit_parametric(
         notes.append(
             f"only {int(agree.sum())} of {len(agree)} starts reach the best objective: "
             "the valley has several floors or no floor; tie the exponents or add runs"
+        )
+        warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
+
+    if not (theta[3] > 0.0 and theta[4] > 0.0 and np.isfinite(theta).all()):
+        raise NoPowerLawError(
+            f"the best fit has alpha={theta[3]:.3g} and beta={theta[4]:.3g}: the "
+            "losses do not fall with N and with D as powers. Look at the runs; if they "
+            "are noise over a short range, train smaller and larger ones"
+        )
+    if np.exp(theta[2]) < 0.02 * runs.L.min():
+        notes.append(
+            f"E={np.exp(theta[2]):.2g} is next to nothing: these runs do not see the "
+            "floor, and far extrapolations of the loss lean on that"
         )
         warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
 
@@ -309,38 +207,33 @@ def fit_parametric(
     if failed:
         notes.append(
             f"{failed} of {n_draws} resamples have no optimum (an exponent at or below "
-            "0) and are left out of the intervals, which are too narrow; add runs"
+            "0, or no end of the search) and are left out of the intervals, which are "
+            "too narrow; add runs"
         )
         warnings.warn(notes[-1], WeakFitWarning, stacklevel=2)
     letters = _letters(theta[None], centre)
     found_letters: dict[str, Any] = {key: float(x[0]) for key, x in letters.items()}
     scale = 1.0 / LAD_DELTA if loss == "lad" else 1.0
-    settings: dict[str, Any] = {"loss": loss, "k": k, "tie_exponents": tie_exponents}
+    settings: dict[str, Any] = {
+        "loss": loss,
+        "k": k,
+        "tie_exponents": bool(tie_exponents),
+    }
     if loss == "huber":
-        settings["delta"] = delta
+        settings["delta"] = float(delta)
     if weights is not None:
-        settings["weights"] = "given"
+        digest = hashlib.sha256(np.ascontiguousarray(w).tobytes()).hexdigest()
+        settings["weights"] = f"given, hash {digest[:16]}"
     law = FittedLossLaw(
-        name=name,
-        label=name,
-        N_counts=stated_count(runs),
-        fitted=runs.ranges,
-        source=Source(cite="chinchilla_lab", where=runs.source, evidence="recomputed"),
+        **provenance(runs, name, rng if n_draws else None),
         resampled=many,
         estimator="parametric",
         settings=settings,
-        n_runs=len(runs),
-        runs_digest=runs.digest,
-        filters=runs.filters,
-        seed=(str(rng) if isinstance(rng, int) else "given generator")
-        if n_draws
-        else "",
         objective=value * scale,
         **found_letters,
     )
     notes += _far_runs(law, runs)
-    object.__setattr__(law, "notes", tuple(notes))
-    return law
+    return replace(law, notes=tuple(notes))
 
 
 def _free(tie: bool, k: float | str) -> Array:
@@ -418,7 +311,7 @@ def _resample(
     executor: Executor | None,
 ) -> tuple[AdditiveLaw | None, int]:
     """Refit the law to resamples of the runs; the weights of a resample are counts."""
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     n = len(problem.x)
     counts = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples) * weights
     edges = [*range(0, resamples, _CHUNK), resamples]
@@ -429,7 +322,8 @@ def _resample(
     show = progress if progress is not None else resamples * n > 4_000_000
     solved = list(progress_bar(many, total=len(blocks), label="resamples", show=show))
     rows = np.concatenate([part.theta for part in solved])
-    sound = (rows[:, 3] > 0.0) & (rows[:, 4] > 0.0) & np.isfinite(rows).all(axis=1)
+    sound = np.concatenate([part.converged for part in solved])
+    sound &= (rows[:, 3] > 0.0) & (rows[:, 4] > 0.0) & np.isfinite(rows).all(axis=1)
     failed = int(np.sum(~sound))
     if not sound.any():
         return None, failed

@@ -1,11 +1,13 @@
 """Why a fit is refused, and what a reader should doubt when it is not."""
 
 __all__ = [
+    "CountMismatchWarning",
     "DivergedRunsWarning",
     "EdgeMinimumError",
     "EdgeMinimumWarning",
     "FitWarning",
     "MixedCheckpointsError",
+    "NoPowerLawError",
     "NotIdentifiableError",
     "RefusedFitError",
     "ShortRangeWarning",
@@ -22,6 +24,10 @@ class RefusedFitError(ValueError):
 
 class NotIdentifiableError(RefusedFitError):
     """Another law with another optimum describes the same runs equally well."""
+
+
+class NoPowerLawError(RefusedFitError):
+    """No law of this form describes the runs: losses do not fall as powers."""
 
 
 class TooFewRunsError(RefusedFitError):
@@ -58,6 +64,10 @@ class EdgeMinimumWarning(FitWarning):
 
 class WideGridWarning(FitWarning):
     """A parabola over a wide grid misses the minimum even without noise."""
+
+
+class CountMismatchWarning(FitWarning):
+    """The runs' compute is not 6ND, so an optimum in N and one in D disagree."""
 
 
 class WeakFitWarning(FitWarning):

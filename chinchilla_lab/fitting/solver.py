@@ -12,7 +12,7 @@ the start or the weight of each run. A bootstrap is a batch whose weights are co
 one call advances all resamples together and stops each when it has arrived.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -36,7 +36,7 @@ LAD_DELTA = 4.7e-9
 """Width at which a Huber loss is the least absolute deviation for all purposes."""
 
 _ROWS = 64  # rows advanced together: their arrays stay in the processor's cache
-_STEPS = 200
+_STEPS = 4000
 _LOWER = np.tril_indices(6, -1)
 
 
@@ -186,11 +186,12 @@ def _expand(
             lift = bend + first / w
             m_uk = (lift * j_u * j_k) @ powers.by_x + f_u
             m_vk = (lift * j_v * j_k) @ powers.by_y + f_v
+            m_ek = np.einsum("rn,rn->r", b_e, j_k)
+            m_kk = np.einsum("rn,rn->r", lift * j_k, j_k)
         grad[:, 5] = f_k.sum(axis=1)
         hess[:, 0, 5], hess[:, 3, 5] = m_uk[:, 0], -m_uk[:, 1]
         hess[:, 1, 5], hess[:, 4, 5] = m_vk[:, 0], -m_vk[:, 1]
-        hess[:, 2, 5] = np.einsum("rn,rn->r", b_e, j_k)
-        hess[:, 5, 5] = np.einsum("rn,rn->r", lift * j_k, j_k) + grad[:, 5]
+        hess[:, 2, 5], hess[:, 5, 5] = m_ek, m_kk + grad[:, 5]
     hess[:, _LOWER[0], _LOWER[1]] = hess[:, _LOWER[1], _LOWER[0]]
     return objective, grad, hess
 
@@ -226,11 +227,14 @@ def objective(problem: Problem, theta: Array, weights: Array) -> Array:
         Sums over the runs, shape (rows,), [-]
     """
     a, b, e, alpha, beta, kappa = theta.T[:, :, None]
-    both = np.exp(a - alpha * problem.x) + np.exp(b - beta * problem.y)
-    raised = both ** np.exp(kappa) if problem.outer else both
-    r = np.log(raised + np.exp(e)) - problem.log_loss
-    slope = np.clip(r, -problem.delta, problem.delta)
-    return np.asarray((weights * slope * (r - 0.5 * slope)).sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        # a wild start overflows and counts as infinitely bad
+        both = np.exp(a - alpha * problem.x) + np.exp(b - beta * problem.y)
+        raised = both ** np.exp(kappa) if problem.outer else both
+        r = np.log(raised + np.exp(e)) - problem.log_loss
+        slope = np.clip(r, -problem.delta, problem.delta)
+        total = (weights * slope * (r - 0.5 * slope)).sum(axis=1)
+    return np.asarray(np.where(np.isfinite(total), total, np.inf))
 
 
 def _solve(hess: Array, grad: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -306,7 +310,7 @@ def _advance(
 
 
 def minimise(
-    problem: Problem, starts: Array, weights: Array, steps: int = _STEPS
+    problem: Problem, starts: Array, weights: Array, steps: int | None = None
 ) -> Solved:
     """Minimise the objective from every start, each with its own weights.
 
@@ -333,6 +337,7 @@ def minimise(
     narrow Huber loss of least absolute deviations the width is shrunk tenfold a stage,
     each stage starting from the last, because the exact problem has corners.
     """
+    most = _STEPS if steps is None else steps
     powers = _Powers(problem.x, problem.y)
     weights = np.broadcast_to(weights, (len(starts), len(problem.x)))
     stages = [problem.delta]
@@ -341,11 +346,8 @@ def minimise(
         stages = [float(d) for d in ladder if d > problem.delta] + stages
     theta, taken = starts, 0
     for delta in stages:
-        stage = Problem(
-            x=problem.x, y=problem.y, log_loss=problem.log_loss,
-            free=problem.free, delta=delta, outer=problem.outer,
-        )  # fmt: skip
-        theta, value, converged, used = _advance(stage, powers, theta, weights, steps)
+        stage = replace(problem, delta=delta)
+        theta, value, converged, used = _advance(stage, powers, theta, weights, most)
         taken += used
     return Solved(
         theta=theta,

@@ -32,7 +32,7 @@ from chinchilla_lab.inference.lifetime import (
 )
 from chinchilla_lab.inference.released import ReleasedModels, released_models
 from chinchilla_lab.laws.families import AdditiveLaw, LossLaw
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +47,12 @@ __all__ = [
 Array = NDArray[np.float64]
 _LOOKS: tuple[tuple[str, Any], ...] = (
     (BLUE, "-"),
+    (ORANGE, "--"),
+    (GREEN, "-."),
+    (PURPLE, ":"),
+)
+_DEMAND_LOOKS: tuple[tuple[str, Any], ...] = (
+    (INK, "-"),
     (SKY, "--"),
     (GREEN, "-."),
     (PURPLE, ":"),
@@ -101,15 +107,14 @@ def plot_bought_or_rented(
             *shown["serve"], ":", color=GREEN, label=f"serving, τ = {demands[split]:g}"
         )
         for tau, (colour, width) in zip(demands, looks, strict=False):
-            x, y = shown[f"total-{tau:g}"]
-            ax.plot(x, y, color=colour, lw=width)
-            inside = np.flatnonzero(y < 1.9)[0]
-            ax.annotate(f"τ = {tau:g}", (x[inside], 1.93), fontsize=8, ha="center",
-                        color=colour)  # fmt: skip
+            ax.plot(*shown[f"total-{tau:g}"], color=colour, lw=width)
         ax.plot(*shown["least"], "D", color=ORANGE, ms=7, label="least over a life")
+        for tau, x, y in zip(demands, *shown["least"], strict=True):
+            ax.annotate(f"τ = {tau:g}", (x, y), xytext=(0, 8), fontsize=8,
+                        textcoords="offset points", ha="center")  # fmt: skip
         size_axis(ax)
         ax.set_ylim(0.0, 2.0)
-        ax.set_ylabel("compute over the lifetime\ncompute at k = 1")
+        ax.set_ylabel("lifetime compute over that at k = 1")
         ax.legend(loc="upper center")
 
     return draw_on_figure(draw, series)
@@ -127,7 +132,7 @@ def _panels(
         for ax, part in zip(np.ravel(axes), parts, strict=True):
             part(ax)
         figure.subplots_adjust(
-            left=0.1, right=0.98, bottom=0.09, top=0.98, wspace=0.28, hspace=0.3
+            left=0.1, right=0.965, bottom=0.09, top=0.98, wspace=0.28, hspace=0.3
         )
     return figure
 
@@ -179,14 +184,16 @@ def plot_demand(quality: float, laws: Sequence[LossLaw] = BAND) -> Drawing:
 
         return draw
 
-    top = 10.0 ** np.ceil(np.log10(quality) + 0.2)
+    def sizes(ax: "Axes") -> None:
+        ax.set_ylim(0.0, 1.15 * quality)
+        ax.yaxis.set_major_formatter(lambda v, _: text(v, "parameter") if v else "0")
 
     def logs(low: float, high: float, unit: str) -> Callable[["Axes"], None]:
         return lambda ax: log_axis(ax, "y", low, high, unit)
 
     low_c = 10.0 ** np.floor(np.log10(spread.total.min()))
     parts = [
-        part("N", "size N*", logs(top / 1e2, top, "parameter")),
+        part("N", "size N*", sizes),
         part("D", "training tokens D*", logs(1e11, 1e14, "token")),
         part("lifetime", "lifetime compute [FLOP]", logs(low_c, 1e4 * low_c, "FLOP")),
         part("saved", "saved [%]", lambda ax: ax.set_ylim(0.0, 90.0)),  # type: ignore[arg-type]
@@ -268,7 +275,7 @@ def plot_isoloss(
 
 _NAMED = (
     "GPT-3 175B", "Chinchilla", "Llama-2-7B", "Llama-2-70B", "Llama-3-8B",
-    "Llama-3.1-405B", "TinyLlama-1.1B", "Qwen3-0.6B", "DeepSeek-V3", "Kimi-K2",
+    "Llama-3.1-405B", "TinyLlama-1.1B", "Qwen3-0.6B", "DeepSeek-V3",
     "Cerebras-GPT-13B",
 )  # fmt: skip
 
@@ -295,13 +302,13 @@ def plot_released(
         Models by evidence, mixtures with a bar from active to total parameters, [-]
     """
     models = released_models("all")
-    quality = np.geomspace(1e7, 1e13, 241)
+    quality = np.geomspace(1e7, 1e14, 241)
     series: Series = {}
     for T in demands:
         line = lifetime_spread(T, quality, (law,))
         series[f"T={T:.0e}"] = (line.N[0], line.D[0])
     edges = lifetime_spread(demands[2], quality, laws)
-    grid = np.geomspace(5e7, 1e12, 121)
+    grid = np.geomspace(5e7, 3e12, 121)
     bent = np.array(
         [
             np.exp(np.interp(np.log(grid), np.log(n), np.log(d)))
@@ -332,7 +339,7 @@ def _draw_released(
     demands: Sequence[float],
 ) -> None:
     ax.fill(*shown["band"], color=SKY, alpha=0.2, lw=0, label="T = 10T, four sets")
-    for T, (colour, dash) in zip(demands, _LOOKS, strict=False):
+    for T, (colour, dash) in zip(demands, _DEMAND_LOOKS, strict=False):
         name = "no service" if T == 0.0 else f"T = {T / 1e12:g}T tokens"
         ax.plot(*shown[f"T={T:.0e}"], ls=dash, color=colour, lw=1.3, label=name)
     for i in np.flatnonzero(models.mixture):
@@ -353,9 +360,9 @@ def _draw_released(
         at = models.names.index(name)
         ax.annotate(name, (models.N_active[at], models.D[at]), xytext=(5, 3),
                     textcoords="offset points", fontsize=7)  # fmt: skip
-    log_axis(ax, "x", 5e7, 1e12, "parameter")
-    log_axis(ax, "y", 1e11, 1e14, "token")
+    log_axis(ax, "x", 5e7, 3e12, "parameter")
+    log_axis(ax, "y", 1e10, 1e14, "token")
     ax.set_xlabel("active parameters")
     ax.set_ylabel("training tokens D")
-    ax.legend(loc="lower left", fontsize=7.5, ncols=2, title=f"lines: {law.label}",
+    ax.legend(loc="lower right", fontsize=7.5, ncols=2, title=f"lines: {law.label}",
               title_fontsize=7.5)  # fmt: skip

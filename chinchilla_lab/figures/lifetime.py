@@ -53,6 +53,7 @@ SIZES = (0.08, 4.0)
 """Sizes shown, over the compute-optimal size of the same loss."""
 
 DEMANDS = np.geomspace(1e9, 1e16, 57)
+_HIGH = 2.5  # upper edge of the valley
 _FAR = 1e18  # a demand off the axes, where no demand makes a size right
 
 
@@ -124,7 +125,7 @@ def series_lifetime_valley(law: str, quality: float, T: float) -> Series:
     mine = 100.0 * plan_for(chosen, quality, DEMANDS).saved  # type: ignore[arg-type]
     edge = np.array([asked.min(), asked.max()])
     return {
-        "band": ring(edge, np.zeros(2), np.full(2, 2.0)),
+        "band": ring(edge, np.zeros(2), np.full(2, _HIGH)),
         "train": (k, every.training / unit),
         "serve": (k, every.serving / unit),
         "total": (k, every.total / unit),
@@ -154,9 +155,9 @@ def draw_lifetime_valley(ax: "Axes", series: Series) -> None:
     ax.plot(*series["total"], color=ORANGE, gid="total", label="lifetime")
     ax.plot(*series["optimum"], "D", color=ORANGE, ms=7, gid="optimum")
     size_axis(ax)
-    ax.set_ylim(0.0, 2.0)
+    ax.set_ylim(0.0, _HIGH)
     ax.set_ylabel("compute over that at k = 1")
-    ax.legend(loc="upper center")
+    ax.legend(loc="upper center", fontsize=7.5)
 
 
 def draw_saved(ax: "Axes", series: Series) -> None:
@@ -254,7 +255,7 @@ def draw_equal_loss(ax: "Axes", series: Series) -> None:
     ax.plot(*series["point"], "D", color=ORANGE, ms=7, gid="point", label="you")
     size_axis(ax)
     log_axis(ax, "y", 0.1, 100.0, "")
-    ax.set_ylabel("tokens over compute-optimal tokens")
+    ax.set_ylabel("tokens over optimal tokens, u")
     ax.legend(loc="upper right", fontsize=7.5)
 
 
@@ -266,5 +267,5 @@ def draw_demand_for_size(ax: "Axes", series: Series) -> None:
     ax.plot(*series["yours"], "D", color=ORANGE, ms=7, gid="yours", label="you")
     size_axis(ax)
     log_axis(ax, "y", 1e9, 1e16, "token", every=2)
-    ax.set_ylabel("tokens served that pay for it")
+    ax.set_ylabel("demand that pays for it [token]")
     ax.legend(loc="upper right")

@@ -246,8 +246,8 @@ def draw_decode_rate(ax: "Axes", series: Series) -> None:
     ax.plot(*series["bound"], color=BLUE, gid="bound", label="at most")
     ax.plot(*series["yours"], "D", color=ORANGE, ms=7, gid="yours", label="you")
     _batch_axis(ax)
-    log_axis(ax, "y", 1.0, 1e5, "")
-    ax.set_ylabel("tokens/s and accelerator")
+    log_axis(ax, "y", 1.0, 1e5, "token")
+    ax.set_ylabel("token/s of one accelerator")
     ax.legend(loc="lower right")
 
 

@@ -110,6 +110,29 @@ def test_optimum_lies_on_the_lowest_point_of_the_valley():
     assert series["optimum"][0][0] == pytest.approx(float(plan.N), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("name", "least"), [("lifetime", "optimum"), ("serving", "least")]
+)
+@pytest.mark.parametrize("quality", [1e8, 2e10, 1e12])
+def test_cheapest_size_lies_on_the_lowest_point_of_the_bill(name, least, quality):
+    explorer = get(name)
+    series = explorer.series(**explorer.values(quality=quality))
+    k, total = series["total"]
+    step = np.log(k[1] / k[0])
+    assert np.log(series[least][0][0]) == pytest.approx(
+        np.log(k[total.argmin()]), abs=step
+    )
+    assert series[least][1][0] <= total.min() * (1 + 1e-12)
+
+
+def test_demand_that_pays_makes_the_size_the_best_one():
+    """The demand read off one explorer, put into the other, returns the size."""
+    x, T = get("small").series(**get("small").values(k=0.4))["yours"]
+    explorer = get("lifetime")
+    values = explorer.values() | {"T": float(T[0])}
+    assert explorer.series(**values)["optimum"][0][0] == pytest.approx(x[0], rel=1e-9)
+
+
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),

@@ -110,7 +110,8 @@ def plot_bought_or_rented(
             ax.plot(*shown[f"total-{tau:g}"], color=colour, lw=width)
         ax.plot(*shown["least"], "D", color=ORANGE, ms=7, label="least over a life")
         for tau, x, y in zip(demands, *shown["least"], strict=True):
-            ax.annotate(f"τ = {tau:g}", (x, y), xytext=(0, 8), fontsize=8,
+            rise = 8 if tau == min(demands) else -14  # clear of the other curves
+            ax.annotate(f"τ = {tau:g}", (x, y), xytext=(0, rise), fontsize=8,
                         textcoords="offset points", ha="center")  # fmt: skip
         size_axis(ax)
         ax.set_ylim(0.0, 2.0)

@@ -149,7 +149,7 @@ def size_axis(ax: "Axes") -> None:
 def draw_lifetime_valley(ax: "Axes", series: Series) -> None:
     """Draw training, service and their sum against size."""
     ax.fill(*series["band"], facecolor=SKY, edgecolor=SKY, alpha=0.3, gid="band",
-            label="optimum, four sets")  # fmt: skip
+            label="four sets")  # fmt: skip
     ax.plot(*series["train"], "--", color=BLUE, gid="train", label="training")
     ax.plot(*series["serve"], ":", color=GREEN, gid="serve", label="serving")
     ax.plot(*series["total"], color=ORANGE, gid="total", label="lifetime")
@@ -157,7 +157,7 @@ def draw_lifetime_valley(ax: "Axes", series: Series) -> None:
     size_axis(ax)
     ax.set_ylim(0.0, _HIGH)
     ax.set_ylabel("compute over that at k = 1")
-    ax.legend(loc="upper center", fontsize=7.5)
+    ax.legend(loc="upper center", fontsize=7.5, handlelength=1.5)
 
 
 def draw_saved(ax: "Axes", series: Series) -> None:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chinchilla_lab.allocation.optimum import optimal_for_params
 from chinchilla_lab.cluster.accelerators import find
 from chinchilla_lab.figures.isoflop import loss_law
-from chinchilla_lab.figures.lifetime import plan_for, ring, size_axis, size_grid
+from chinchilla_lab.figures.lifetime import ring, size_axis, size_grid
 from chinchilla_lab.figures.style import (
     BLUE,
     GREEN,
@@ -100,7 +101,8 @@ def bill_for(
     demand: Demand,
 ) -> Bill:
     """Return the cheapest model of a quality, named by a compute-optimal size."""
-    loss = plan_for(law, quality, 0.0).L
+    loss = optimal_for_params(law, quality).L
+    assert loss is not None  # a law with a loss gave it
     return cheapest(law, training, serving, demand, loss)
 
 

@@ -110,6 +110,29 @@ def test_optimum_lies_on_the_lowest_point_of_the_valley():
     assert series["optimum"][0][0] == pytest.approx(float(plan.N), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("name", "least"), [("lifetime", "optimum"), ("serving", "least")]
+)
+@pytest.mark.parametrize("quality", [1e8, 2e10, 1e12])
+def test_cheapest_size_lies_on_the_lowest_point_of_the_bill(name, least, quality):
+    explorer = get(name)
+    series = explorer.series(**explorer.values(quality=quality))
+    k, total = series["total"]
+    step = np.log(k[1] / k[0])
+    assert np.log(series[least][0][0]) == pytest.approx(
+        np.log(k[total.argmin()]), abs=step
+    )
+    assert series[least][1][0] <= total.min() * (1 + 1e-12)
+
+
+def test_demand_that_pays_makes_the_size_the_best_one():
+    """The demand read off one explorer, put into the other, returns the size."""
+    x, T = get("small").series(**get("small").values(k=0.4))["yours"]
+    explorer = get("lifetime")
+    values = explorer.values() | {"T": float(T[0])}
+    assert explorer.series(**values)["optimum"][0][0] == pytest.approx(x[0], rel=1e-9)
+
+
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -136,6 +159,26 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("dropped", {"count": 0}, "tokens per parameter at 5.76e23 FLOP", "6.8"),
     ("upload", {}, "N* at the planned compute", "29.2B"),
     ("upload", {"rows": example_csv("one_ratio")}, "answer", "not identifiable"),
+    ("lifetime", {}, "size N*", "11.1B parameters"),
+    ("lifetime", {}, "saved, four coefficient sets", "3.6 % to 17.6 %"),
+    ("lifetime", {}, "size factor k", "0.56"),
+    ("lifetime", {"quality": 2e9}, "size factor k", "0.34"),
+    ("lifetime", {"law": "sardana-2024"}, "size factor k", "0.66"),
+    ("lifetime", {"law": "sardana-2024", "quality": 2e9}, "size factor k", "0.32"),
+    ("small", {}, "token factor u", "2.52"),
+    ("small", {"law": "sardana-2024"}, "token factor u", "2.42"),
+    ("small", {}, "extra training compute", "+25.9%"),
+    ("small", {}, "relative demand τ", "5.93"),
+    ("small", {"k": 0.1}, "token factor u", "unreachable"),
+    ("small", {"k": 2.0}, "demand that pays for it", "none"),
+    ("serving", {}, "counted as T_eff", "1.95T tokens"),
+    ("serving", {}, "decode, of the serving bill", "77 %"),
+    ("serving", {}, "k, four coefficient sets", "0.52 to 0.70"),
+    ("serving", {"decode": 0.01}, "k, four coefficient sets", "0.37 to 0.49"),
+    ("serving", {}, "lifetime bill", "137,"),
+    ("decode", {}, "decode utilisation, at most", "0.34 %"),
+    ("decode", {}, "critical batch", "295 sequences"),
+    ("decode", {"model": "llama-3-70b"}, "memory holds", "not even the weights"),
     ("ladder", {"step": 2}, "exponent a", "0.701, -0.133"),
     ("ladder", {"step": 5, "C": "5.88e23"}, "N*", "77B parameters"),
 ]

@@ -22,6 +22,10 @@ NAMES = (
     "design",
     "dropped",
     "upload",
+    "lifetime",
+    "small",
+    "serving",
+    "decode",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -614,7 +614,7 @@ def test_measured_rows_are_those_of_the_authors():
     """Skipped where the third-party table is not at hand."""
     path = DATA / "muennighoff_all_runs.csv"
     if not path.exists():
-        pytest.skip("no table of runs")
+        pytest.skip("the runs belong to others: name their folder CHINCHILLA_LAB_DATA")
     losses = {}
     for row in csv.DictReader(path.open()):
         key = tuple(float(row[k]) for k in ("params_N", "tokens_D", "unique_tokens_U"))

@@ -22,6 +22,9 @@ NAMES = (
     "design",
     "dropped",
     "upload",
+    "epoch_value",
+    "data_frontier",
+    "three_choices",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chinchilla_lab.allocation import compute_optimal
 from chinchilla_lab.checks import ExtrapolationWarning
 from chinchilla_lab.explorers.common import quantity
 from chinchilla_lab.explorers.core import Explorer, LogSlider, Panel, Reading, Slider
-from chinchilla_lab.figures.repetition import series_choices
+from chinchilla_lab.figures.repetition import band, series_choices
 from chinchilla_lab.figures.style import (
     BLUE,
     GREEN,
     ORANGE,
     PURPLE,
     RED,
+    SKY,
     Array,
     Series,
     log_axis,
 )
 from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED
-from chinchilla_lab.repetition import Choices, three_choices
+from chinchilla_lab.repetition import EQUALLY_GOOD, Choices, optimal, three_choices
 from chinchilla_lab.units import text
 
 if TYPE_CHECKING:
@@ -47,6 +49,15 @@ def _curves(
 
 
 @lru_cache(maxsize=64)
+def _pairs(unique: float) -> tuple[Array, Array]:
+    """Return what repetition gives under all pairs of scales that fit as well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        free = np.asarray(compute_optimal(EQUALLY_GOOD[0].base, _C).L)
+        return band(_C, [optimal(x, _C, unique).L - free for x in EQUALLY_GOOD])
+
+
+@lru_cache(maxsize=64)
 def _table(
     C: float, unique: float, extra: float, quality: float, generator: float
 ) -> Choices:
@@ -63,7 +74,7 @@ def _series(
     lines = _curves(unique, extra, quality, generator)
     table = _table(C, unique, extra, quality, generator)
     free = table["unlimited"].L
-    found: Series = {}
+    found: Series = {"band": _pairs(unique)}
     for name in ("small", "repeat", "add", "fresh"):
         known = np.isfinite(lines[name])  # no loss where generation takes it all
         found[name] = (_C[known], lines[name][known])
@@ -113,6 +124,8 @@ def _readout(
 
 
 def _draw(ax: "Axes", series: Series) -> None:
+    ax.fill(*series["band"], facecolor=SKY, alpha=0.4, lw=0, gid="band",
+            label="repeat, pairs that fit as well")  # fmt: skip
     for name, dash, mark, colour, words in (
         ("small", ":", "v", RED, "20:1 on one epoch"),
         ("repeat", "-", "D", BLUE, "repeat, best size"),

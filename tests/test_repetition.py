@@ -235,6 +235,7 @@ def test_optimal_epochs_and_size_grow_with_compute(law, budget, share):
     some, more = (repetition.optimal(law, c, U) for c in (C, 2 * C))
     # fully worn data and parameters leave a plain on which every size is the best
     assume(more.L - law.floor(U) > 1e-9)
+    assume(some.L - more.L > 1e-9)
     assert some.epochs < more.epochs
     assert some.N < more.N
     richer = repetition.optimal(law, C, 2 * U)
@@ -528,6 +529,21 @@ def test_break_even_quality(generator, quality):
         assert table.break_even == q
 
 
+def test_break_even_is_where_adding_and_repeating_tie():
+    for law in (LAW, PenaltyLaw(base=BASE)):
+        q = repetition.break_even_quality(law, 3e22, 60e9, 60e9, 7e9)
+        tie = repetition.loss_with_added(law, 3e22, 60e9, 60e9, q, 7e9)
+        assert tie == pytest.approx(repetition.optimal(law, 3e22, 60e9).L, abs=1e-9)
+
+
+def test_loss_with_added_is_that_of_the_table():
+    table = repetition.three_choices(LAW, 3e22, 60e9, 60e9, 0.6, 7e9)
+    C = np.array([1e20, 3e22])
+    L = repetition.loss_with_added(LAW, C, 60e9, 60e9, 0.6, 7e9)
+    assert np.isnan(L[0]), "a budget below the cost of generation"
+    assert pytest.approx(table["add"].L, rel=1e-12) == L[1]
+
+
 def test_a_large_generator_never_pays():
     table = repetition.three_choices(LAW, 3e22, 60e9, 60e9, 1.0, generator_params=70e9)
     assert table.break_even == np.inf
@@ -594,3 +610,46 @@ def test_accumulating_is_bounded():
     assert repetition.accumulated_variance(100_000) == pytest.approx(
         np.pi**2 / 6, rel=1e-4
     )
+
+
+# --- measured rows ------------------------------------------------------------------
+
+
+def test_measured_rows_are_those_of_the_authors():
+    """Skipped where the third-party table is not at hand."""
+    path = DATA / "muennighoff_all_runs.csv"
+    if not path.exists():
+        pytest.skip("the runs belong to others: name their folder CHINCHILLA_LAB_DATA")
+    losses = {}
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        key = tuple(float(row[k]) for k in ("params_N", "tokens_D", "unique_tokens_U"))
+        losses.setdefault(key, []).append(float(row["val_loss"]))
+    for row in repetition.MEASURED:
+        found = losses[row.N, row.D, row.unique]
+        assert len(found) == row.runs
+        assert np.mean(found) == pytest.approx(row.loss, abs=5.1e-5)
+        assert np.ptp(found) == pytest.approx(row.spread, abs=5.1e-5)
+
+
+def test_law_follows_measured_differences_to_14_epochs_and_no_further():
+    rows = repetition.measured_series("2.81B on 55B tokens")
+    for row in rows:
+        measured = row.loss - rows[0].loss
+        law = repetition.added_loss(row.N, row.D, row.unique)
+        if row.epochs <= repetition.FOLLOWED_EPOCHS:
+            assert law == pytest.approx(measured, abs=0.008)
+        else:
+            assert measured - law > 0.5
+        # absolute losses lie elsewhere
+        assert row.loss - LAW.loss(row.N, row.D, unique=row.unique) > 0.2
+    with pytest.raises(TypeError, match="discounts no parameters"):
+        repetition.added_loss(1e9, 4e9, 1e9, PenaltyLaw(base=BASE), by_data_alone=True)
+    with pytest.raises(ValueError, match="series"):
+        repetition.measured_series("all")
+
+
+def test_measured_losses_rise_again():
+    rows = repetition.measured_series("281M on 100M unique tokens")
+    losses = [row.loss for row in rows]
+    assert losses.index(min(losses)) == 1
+    assert losses[1:] == sorted(losses[1:])

@@ -26,6 +26,9 @@ NAMES = (
     "small",
     "serving",
     "decode",
+    "epoch_value",
+    "data_frontier",
+    "three_choices",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

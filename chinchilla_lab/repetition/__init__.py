@@ -12,6 +12,7 @@ from chinchilla_lab.repetition.choices import (
     Choices,
     accumulated_variance,
     break_even_quality,
+    loss_with_added,
     three_choices,
 )
 from chinchilla_lab.repetition.corpora import (
@@ -20,6 +21,12 @@ from chinchilla_lab.repetition.corpora import (
     Passes,
     corpora_table,
     passes,
+)
+from chinchilla_lab.repetition.measured import (
+    MEASURED,
+    Measured,
+    added_loss,
+    measured_series,
 )
 from chinchilla_lab.repetition.penalties import best_epochs, matched_penalty
 from chinchilla_lab.repetition.plans import DataHedge, hedge, optimal
@@ -41,16 +48,19 @@ __all__ = [
     "CORPORA",
     "EQUALLY_GOOD",
     "FOLLOWED_EPOCHS",
+    "MEASURED",
     "Choice",
     "Choices",
     "Corpus",
     "DataHedge",
     "DataPlan",
+    "Measured",
     "Passes",
     "PenaltyLaw",
     "RepeatedDataLaw",
     "RepetitionLaw",
     "accumulated_variance",
+    "added_loss",
     "best_epochs",
     "break_even_quality",
     "cautions",
@@ -58,8 +68,10 @@ __all__ = [
     "effective_tokens",
     "hedge",
     "least_unique",
+    "loss_with_added",
     "marginal_value",
     "matched_penalty",
+    "measured_series",
     "optimal",
     "optimal_for_loss",
     "passes",

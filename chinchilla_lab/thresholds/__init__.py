@@ -26,6 +26,12 @@ from chinchilla_lab.thresholds.links import (
     TwoStepLaw,
     price_of_accuracy,
 )
+from chinchilla_lab.thresholds.measured import (
+    Forecasts,
+    MeasuredCrossing,
+    ladder_forecasts,
+    measured_crossing,
+)
 from chinchilla_lab.thresholds.metric import (
     compute_for_exact_match,
     exact_match,
@@ -42,6 +48,8 @@ __all__ = [
     "SUITES",
     "Crossing",
     "ExponentialError",
+    "Forecasts",
+    "MeasuredCrossing",
     "SigmoidAccuracy",
     "SmallestModel",
     "TwoStepLaw",
@@ -50,7 +58,9 @@ __all__ = [
     "crossing_with_tokens",
     "exact_match",
     "exact_match_width",
+    "ladder_forecasts",
     "loss_for_exact_match",
+    "measured_crossing",
     "neutral_bonus",
     "price_of_accuracy",
     "size_beyond_loss",

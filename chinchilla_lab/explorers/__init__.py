@@ -22,6 +22,9 @@ NAMES = (
     "design",
     "dropped",
     "upload",
+    "crossing",
+    "metric",
+    "price_of_a_point",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

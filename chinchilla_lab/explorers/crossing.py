@@ -6,14 +6,15 @@ from chinchilla_lab.allocation import optimal_for_params
 from chinchilla_lab.explorers.common import law_choice, quantity
 from chinchilla_lab.explorers.core import Explorer, LogSlider, Panel, Reading, Slider
 from chinchilla_lab.figures.thresholds import (
-    crossings,
+    crossing_at,
     draw_costs,
     draw_crossing,
     law_of,
+    least_bill,
     series_crossing,
 )
 from chinchilla_lab.inference import BAND
-from chinchilla_lab.thresholds import size_beyond_loss, smallest_model_for
+from chinchilla_lab.thresholds import smallest_model_for
 from chinchilla_lab.units import text
 
 __all__ = ["EXPLORER"]
@@ -25,10 +26,10 @@ def _readout(
     chosen = law_of(law)
     ten = optimal_for_params(chosen, quality)
     assert ten.L is not None  # the law knows a loss
-    mine, fresh = crossings(chosen, quality, np.array([k]), tau, unique, g)
+    mine, fresh = crossing_at(law, quality, k, tau, unique, g)
     u, once = float(mine.token_factor[0]), float(fresh[0])
     floor = float(smallest_model_for(chosen, loss=ten.L).floor)
-    best = size_beyond_loss(chosen, ten.L, g, tau * ten.D)
+    best = least_bill(law, quality, tau, g)
     size = quantity("your size", quality * k, "parameter")
     if not np.isfinite(u):
         why = (

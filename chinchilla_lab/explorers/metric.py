@@ -40,7 +40,7 @@ def _readout(metric: str, K: float, gamma: float) -> tuple[Reading, ...]:
         ),
         Reading(
             label="10, 50, 90 % at compute",
-            text=", ".join(f"10^{x:.1f}" for x in places) + " units",
+            text=", ".join(f"10^{x:.1f}" for x in places) + " of one token's 50 %",
             value=float(places[1]),
         ),
         Reading(

@@ -87,7 +87,7 @@ def series_metric(metric: str, K: float, gamma: float) -> Series:
 
 def _compute_axis(ax: "Axes") -> None:
     log_axis(ax, "x", *_C_RANGE, "FLOP", every=4)
-    ax.set_xlabel("compute, in units of the text")
+    ax.set_xlabel("compute, 1 = one token right half the time")
 
 
 def draw_by_loss(ax: "Axes", series: Series) -> None:

@@ -1,5 +1,6 @@
 """Thresholds: who crosses a loss and for how much, and what a score makes of it."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +39,13 @@ __all__ = [
     "K_RANGE",
     "U_RANGE",
     "compute_for_accuracy",
+    "crossing_at",
     "crossings",
     "draw_costs",
     "draw_crossing",
     "draw_price",
+    "law_of",
+    "least_bill",
     "plot_accuracy_price",
     "plot_crossing",
     "plot_demand",
@@ -112,6 +116,23 @@ def crossings(
     return cost, fresh
 
 
+# a move of one control asks for both twice, for the picture and for the readout
+@lru_cache(maxsize=64)
+def crossing_at(
+    law: str, quality: float, k: float, tau: float, unique: float, g: float
+) -> tuple[Crossing, np.ndarray]:
+    """Return :func:`crossings` of one size, kept for the next call."""
+    return crossings(law_of(law), quality, np.array([k]), tau, unique, g)
+
+
+@lru_cache(maxsize=64)
+def least_bill(law: str, quality: float, tau: float, g: float) -> Crossing:
+    """Return the size of the least lifetime bill, all text fresh, kept for later."""
+    best = optimal_for_params(law_of(law), quality)
+    assert best.L is not None  # the law knows a loss
+    return size_beyond_loss(law_of(law), best.L, g, tau * best.D)
+
+
 def _kept(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     found = np.isfinite(y)
     return x[found], y[found]
@@ -143,15 +164,14 @@ def series_crossing(
         Tokens and lifetime cost against size, [-]
     """
     chosen = law_of(law)
-    sizes = np.geomspace(*K_RANGE, 81)
+    sizes = np.geomspace(*K_RANGE, 61)
     curve, fresh = crossings(chosen, quality, sizes, tau, unique, g)
     repeated = np.where(fresh <= unique, np.nan, curve.token_factor)
-    plain, _ = crossings(chosen, quality, sizes, tau, np.inf, g)
-    mine, _ = crossings(chosen, quality, np.array([k]), tau, unique, g)
-    ten = optimal_for_params(chosen, quality)
-    assert ten.L is not None  # the law knows a loss
-    best = size_beyond_loss(chosen, ten.L, g, tau * ten.D)
-    bill = (1.0 + float(best.lifetime)) * (3.0 + tau)
+    plain = Crossing(
+        size_factor=sizes, token_factor=fresh, demand_factor=curve.demand_factor
+    )
+    mine, _ = crossing_at(law, quality, k, tau, unique, g)
+    bill = (1.0 + float(least_bill(law, quality, tau, g).lifetime)) * (3.0 + tau)
     isocost = (bill / sizes - tau) / 3.0
     worn = 100.0 * np.where(fresh <= unique, np.nan, curve.lifetime)
     return {

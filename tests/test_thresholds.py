@@ -418,3 +418,24 @@ def test_width_at_the_exponent_of_the_frontier():
 def test_impossible_shares_are_refused(p):
     with pytest.raises(ValueError, match="p"):
         thresholds.loss_for_exact_match(p, 10)
+
+
+# --- measured -----------------------------------------------------------------------
+
+
+def test_small_model_crossed_for_less_compute():
+    """Two sizes of the ladder at the C4 loss of 3B-1xC; recomputed, .87."""
+    found = thresholds.measured_crossing()
+    assert found.compute_ratio == pytest.approx(0.87, abs=0.006)
+    assert 1.279e11 < found.small[1] < 2.56e11
+    assert "small" in found._repr_html_()
+
+
+def test_forecasts_of_the_ladder():
+    """Chained predictions of 13B-5T: relative errors of .7 to 17.5 %."""
+    found = thresholds.ladder_forecasts()
+    pairs = zip(found.predicted, found.measured, strict=True)
+    errors = [abs(p / m - 1) for p, m in pairs]
+    assert min(errors) == pytest.approx(0.007, abs=5e-4)
+    assert max(errors) == pytest.approx(0.175, abs=5e-4)
+    assert "ARC-Challenge" in found._repr_html_()

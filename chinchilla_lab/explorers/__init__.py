@@ -29,6 +29,9 @@ NAMES = (
     "epoch_value",
     "data_frontier",
     "three_choices",
+    "crossing",
+    "metric",
+    "price_of_a_point",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -24,6 +24,12 @@ from chinchilla_lab.thresholds.links import (
     TwoStepLaw,
     price_of_accuracy,
 )
+from chinchilla_lab.thresholds.measured import (
+    Forecasts,
+    MeasuredCrossing,
+    ladder_forecasts,
+    measured_crossing,
+)
 from chinchilla_lab.thresholds.metric import (
     compute_for_exact_match,
     exact_match,
@@ -41,6 +47,8 @@ __all__ = [
     "SUITES",
     "Crossing",
     "ExponentialError",
+    "Forecasts",
+    "MeasuredCrossing",
     "SigmoidAccuracy",
     "SmallestModel",
     "TwoStepLaw",
@@ -49,7 +57,9 @@ __all__ = [
     "crossing_with_tokens",
     "exact_match",
     "exact_match_width",
+    "ladder_forecasts",
     "loss_for_exact_match",
+    "measured_crossing",
     "neutral_bonus",
     "price_of_accuracy",
     "size_beyond_loss",

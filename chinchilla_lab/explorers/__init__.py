@@ -23,6 +23,8 @@ NAMES = (
     "dropped",
     "upload",
     "ladder",
+    "roofline",
+    "memory_stack",
 )
 """Every explorer of the book, in the order of its pages."""
 

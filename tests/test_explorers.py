@@ -112,6 +112,8 @@ def test_optimum_lies_on_the_lowest_point_of_the_valley():
 
 WIDE = {"accelerator": "a100-sxm-80gb", "M": "2048", "tp": "8"}
 BOTH = {"sp": True, "recompute": "selective"}
+HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
+        "sp": True, "fused": True}  # fmt: skip
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -150,6 +152,8 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("memory_stack", {}, "largest micro-batch", "2"),
     ("memory_stack", BOTH, "largest micro-batch", "13"),
     ("memory_stack", {"shape": "hall"}, "largest micro-batch", "not even one"),
+    ("memory_stack", HALL, "total", "= 63.4"),
+    ("memory_stack", HALL | {"v": 3}, "total", "= 74.68 GB"),
     ("memory_stack", BOTH | {"b": 4}, "activations and logits", "9.86 GiB"),
 ]
 

@@ -102,8 +102,9 @@ def _readout(**values: Value) -> tuple[Reading, ...]:
             value=grows,
         ),
         Reading(
-            label=f"room on the card of {card.memory / GIB:.2f} GiB",
-            text=_both(room) if room >= 0 else f"none: {_both(-room)} too much",
+            label="room on the card",
+            text=(_both(room) if room >= 0 else f"none: {_both(-room)} too much")
+            + f"; the card has {card.memory / GIB:.2f} GiB",
             value=room,
         ),
         Reading(

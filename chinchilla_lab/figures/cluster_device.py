@@ -10,7 +10,6 @@ from chinchilla_lab.cluster.calibration import whole_run_mfu
 from chinchilla_lab.cluster.kernel import OPTIMIZER_TRAFFIC
 from chinchilla_lab.cluster.roofline import Product, gemm, roofline, wave_efficiency
 from chinchilla_lab.cluster.stacks import STACKS
-from chinchilla_lab.cluster.step import model_flops
 from chinchilla_lab.figures.style import (
     BLUE,
     GREEN,
@@ -25,7 +24,7 @@ from chinchilla_lab.figures.style import (
     draw_on_figure,
     log_axis,
 )
-from chinchilla_lab.validation.published import measured
+from chinchilla_lab.sources import read_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +60,9 @@ _GRID = np.geomspace(0.1, 1e5, 97)
 _SPREAD = np.linspace(-0.25, 0.25, 101)
 
 
-def layer_products(rows: int, width: int, tp: int = 1) -> dict[str, tuple[int, ...]]:
+def layer_products(
+    rows: int, width: int, tp: int = 1
+) -> dict[str, tuple[int, int, int]]:
     """Sizes of the four products of a layer whose MLP is four widths wide.
 
     Parameters
@@ -92,7 +93,7 @@ def layer_products(rows: int, width: int, tp: int = 1) -> dict[str, tuple[int, .
 
 
 def product_under(
-    sizes: tuple[int, ...], accelerator: str, dtype: str, ceiling: str
+    sizes: tuple[int, int, int], accelerator: str, dtype: str, ceiling: str
 ) -> Product:
     """One product below the sheet's peak or below the best that was measured.
 
@@ -114,7 +115,8 @@ def product_under(
     """
     chip = ACCELERATORS[accelerator]
     top = chip.peak(dtype) / chip.ceiling(dtype) if ceiling == "sheet" else 1.0
-    return gemm(*sizes, chip, dtype, top)
+    m, n, k = sizes
+    return gemm(m, n, k, chip, dtype, top)
 
 
 def series_roofline(
@@ -225,8 +227,11 @@ def series_teeth(accelerator: str, rows: int, width: int, tp: int) -> Series:
     near = np.append(near, float(width))
     columns = {"qkv": 3.0 * near / tp, "out": near, "up": 4.0 * near / tp, "down": near}
     work = {"qkv": 3.0, "out": 1.0, "up": 4.0, "down": 4.0}
-    fill = {k: wave_efficiency(float(rows), n, cores) for k, n in columns.items()}
-    total = sum(work.values()) / sum(work[k] / fill[k] for k in work)
+    fill = {
+        k: np.asarray(wave_efficiency(float(rows), n, cores))
+        for k, n in columns.items()
+    }
+    total = sum(work.values()) / np.sum([work[k] / fill[k] for k in work], axis=0)
     x = near / width
     return {
         "teeth-up": (x[:-1], fill["up"][:-1]),
@@ -306,11 +311,9 @@ def ladder_rates() -> dict[str, float]:
         "best measured product": chip.ceiling(),
         "products in a step": STACKS["megatron-2021"].gemm * chip.ceiling(),
     }
-    steps = {row.name: row for row in measured("megatron-h100")}
+    steps = {row["id"]: float(row["value"]) for row in read_rows("published_runs.csv")}
     for key, label in (("mlmh100-02", "step of a 16B"), ("mlmh100-00", "of a 1.7B")):
-        row = steps[key]
-        tokens = row.batch * row.seq_len / row.cluster.n_accelerators
-        rates[label] = model_flops(row.shape, row.seq_len) * tokens / row.seconds
+        rates[label] = steps[key] * 1e12  # published as model TFLOP/s
     rates["whole run, Llama 3 8B"] = whole_run_mfu(N, D, hours, chip) * chip.peak()
     return rates
 

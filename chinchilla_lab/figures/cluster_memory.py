@@ -211,8 +211,9 @@ def draw_stacks(ax: "Axes", series: Series) -> None:
     for prefix in ("now", "twice"):
         for name, (colour, hatch) in PARTS.items():
             key = f"{prefix}-{name}"
+            label = name if prefix == "now" else None
             ax.fill(*series[key], facecolor=colour, hatch=hatch, edgecolor="#ffffff",
-                    lw=0.6, gid=key, label=name if prefix == "now" else None)  # fmt: skip
+                    lw=0.6, gid=key, label=label)  # fmt: skip
     ax.plot(*series["card"], "--", color=RED, gid="card", label="card")
     ax.set_xlim(0.0, _WIDEST)
     ax.set_ylim(-0.6, 2.6)

@@ -18,6 +18,7 @@ from chinchilla_lab.cluster import (
     hardware_flops,
     kernel,
     model_flops,
+    ridge_point,
     ridge_tokens,
     roofline,
     step_time,
@@ -302,6 +303,11 @@ def test_roofline():
     assert ridge_tokens(6144, "h100-sxm-80gb") == pytest.approx(327, abs=0.5)
     assert ridge_tokens(6144, "a100-sxm-80gb") == pytest.approx(164.5, abs=0.5)
     assert ridge_tokens(8192, "a100-sxm-80gb") == pytest.approx(162.2, abs=0.1)
+    # half the bytes and twice the peak: the same tokens, and there the roofs meet
+    eight = ridge_tokens(8192, "h100-sxm-80gb", "fp8")
+    assert eight == pytest.approx(ridge_tokens(8192, "h100-sxm-80gb"), rel=2e-3)
+    there = gemm(round(eight), 8192, 8192, "h100-sxm-80gb", "fp8").intensity
+    assert there == pytest.approx(ridge_point("h100-sxm-80gb", "fp8"), rel=5e-3)
     with pytest.raises(ValueError, match="at most twice the ridge point"):
         ridge_tokens(512, "h100-sxm-80gb")
     assert roofline(1e4, "h100-sxm-80gb", ceiling="measured") == 794.5e12

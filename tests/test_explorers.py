@@ -133,6 +133,10 @@ def test_demand_that_pays_makes_the_size_the_best_one():
     assert explorer.series(**values)["optimum"][0][0] == pytest.approx(x[0], rel=1e-9)
 
 
+WIDE = {"accelerator": "a100-sxm-80gb", "M": "2048", "tp": "8"}
+BOTH = {"sp": True, "recompute": "selective"}
+HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
+        "sp": True, "fused": True}  # fmt: skip
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -212,6 +216,19 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("price_of_a_point", {"accuracy": 0.45}, "parameters", "2.34B parameters"),
     ("ladder", {"step": 2}, "exponent a", "0.701, -0.133"),
     ("ladder", {"step": 5, "C": "5.88e23"}, "N*", "77B parameters"),
+    ("roofline", {}, "tokens that lift a square product off the slope", "327"),
+    ("roofline", {}, "intensity", "3,072 FLOP/byte, ridge at 295"),
+    ("roofline", {"M": "1"}, "time", "bound by the memory bandwidth"),
+    ("roofline", WIDE | {"h": "14400"}, "wave efficiency", "0.833"),
+    ("roofline", WIDE | {"h": "13824"}, "wave efficiency", "1.000"),
+    ("memory_stack", {}, "twice the micro-batch", "states × 1.00, activations × 2.00"),
+    ("memory_stack", {}, "twice the micro-batch", "total × 1.24"),
+    ("memory_stack", {}, "largest micro-batch", "2"),
+    ("memory_stack", BOTH, "largest micro-batch", "13"),
+    ("memory_stack", {"shape": "hall"}, "largest micro-batch", "not even one"),
+    ("memory_stack", HALL, "total", "= 63.4"),
+    ("memory_stack", HALL | {"v": 3}, "total", "= 74.68 GB"),
+    ("memory_stack", BOTH | {"b": 4}, "activations and logits", "9.86 GiB"),
 ]
 
 

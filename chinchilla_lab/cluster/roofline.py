@@ -225,6 +225,8 @@ def ridge_tokens(
 
     .. math:: \frac{M h}{2 M + h} = I^* \;\Rightarrow\; M = \frac{I^* h}{h - 2 I^*}
 
+    with :math:`I^* = w P / 2 W` for values of w bytes.
+
     Parameters
     ----------
     width : int
@@ -246,7 +248,8 @@ def ridge_tokens(
 
     Notes
     -----
-    Bytes are counted as 2 a value, whatever the format.
+    A format of half the width and twice the peak needs as many tokens: bytes and FLOP
+    take half the time each.
 
     Examples
     --------
@@ -254,12 +257,13 @@ def ridge_tokens(
     327
     """
     h = whole("width", width)
-    ridge = find(accelerator).peak(dtype) / float(
-        find(accelerator).need("hbm_bandwidth")
-    )
+    chip = find(accelerator)
+    size = kernel.VALUE_BYTES[one_of("dtype", dtype, DTYPES)]
+    # the ridge point for values of two bytes that do as many FLOP as these
+    ridge = chip.peak(dtype) / float(chip.need("hbm_bandwidth")) * size / 2.0
     if h <= 2 * ridge:
         raise ValueError(
-            f"width={h} is at most twice the ridge point of {ridge:.0f} FLOP/byte: no "
+            f"width={h} is at most twice the ridge point, {ridge:.0f} in 16 bits: no "
             f"number of tokens lifts such a product; use more than {2 * ridge:.0f}"
         )
     return ridge * h / (h - 2 * ridge)

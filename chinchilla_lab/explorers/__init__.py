@@ -33,6 +33,8 @@ NAMES = (
     "metric",
     "price_of_a_point",
     "ladder",
+    "roofline",
+    "memory_stack",
 )
 """Every explorer of the book, in the order of its pages."""
 

@@ -234,8 +234,8 @@ def test_optimal_epochs_and_size_grow_with_compute(law, budget, share):
     U = best.D * 10.0**share
     some, more = (repetition.optimal(law, c, U) for c in (C, 2 * C))
     # fully worn data and parameters leave a plain on which every size is the best
-    assume(more.L - law.floor(U) > 1e-9)
     assume(some.L - more.L > 1e-9)
+    assume(more.L - law.floor(U) > 1e-9)
     assert some.epochs < more.epochs
     assert some.N < more.N
     richer = repetition.optimal(law, C, 2 * U)

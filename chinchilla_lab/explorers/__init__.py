@@ -32,9 +32,9 @@ NAMES = (
     "crossing",
     "metric",
     "price_of_a_point",
-    "ladder",
     "roofline",
     "memory_stack",
+    "ladder",
 )
 """Every explorer of the book, in the order of its pages."""
 

@@ -15,13 +15,7 @@ from chinchilla_lab.checks import (
     whole,
 )
 from chinchilla_lab.repetition.plans import optimal
-from chinchilla_lab.repetition.results import RepetitionLaw, cautions
-from chinchilla_lab.repetition.plans import (
-    DataPlan,
-    RepetitionLaw,
-    cautions,
-    optimal,
-)
+from chinchilla_lab.repetition.results import DataPlan, RepetitionLaw, cautions
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 

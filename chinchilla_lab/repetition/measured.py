@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab.checks import ExtrapolationWarning, one_of
 from chinchilla_lab.laws.families import RepeatedDataLaw
 from chinchilla_lab.laws.published import MUENNIGHOFF_2023_REPEATED
-from chinchilla_lab.repetition.plans import RepetitionLaw
+from chinchilla_lab.repetition.results import RepetitionLaw
 from chinchilla_lab.sources import read_rows
 
 __all__ = ["MEASURED", "Measured", "added_loss", "measured_series"]

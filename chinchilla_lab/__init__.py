@@ -18,6 +18,7 @@ _MODULES = (
     "fitting",
     "laws",
     "page",
+    "planning",
     "replications",
     "reports",
     "shape",

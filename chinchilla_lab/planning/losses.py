@@ -56,7 +56,20 @@ class DataLimit:
         return self.law, RepeatedDataLaw(base=base, R_D=worn.R_D, R_N=worn.R_N)
 
     def loss(self, N: Array, D: Array) -> Array:
-        """Return the loss of N parameters on D tokens, repeats worn."""
+        """Return the loss of N parameters on D tokens, repeats worn.
+
+        Parameters
+        ----------
+        N : numpy.ndarray
+            Parameters, counted as the law says, [parameter]
+        D : numpy.ndarray
+            Tokens including repeats, [token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Loss, [nats/token]
+        """
         if self.unique is None:
             return self.law._loss(N, D)
         fresh, worn = self._parts()
@@ -66,7 +79,20 @@ class DataLimit:
         return np.where(D <= U, fresh._loss(N, D), repeated)[()]
 
     def tokens(self, N: Array, L: float) -> Array:
-        """Return the tokens with which each size reaches a loss, NaN if none do."""
+        """Return the tokens with which each size reaches a loss.
+
+        Parameters
+        ----------
+        N : numpy.ndarray
+            Parameters, counted as the law says, [parameter]
+        L : float
+            Loss, [nats/token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Tokens including repeats; NaN where none suffice, [token]
+        """
         n = np.asarray(N, dtype=np.float64)
         if self.unique is None:
             return tokens_for_loss(self.law, n, L, infeasible="nan")
@@ -85,7 +111,18 @@ class DataLimit:
             return np.where(plain <= self.unique, plain, again)[()]
 
     def refuse(self, L: float) -> None:
-        """Say why no size in reach meets a loss."""
+        """Say why no size in reach meets a loss.
+
+        Parameters
+        ----------
+        L : float
+            Loss, [nats/token]
+
+        Raises
+        ------
+        InfeasibleError
+            Always.
+        """
         data = "" if self.unique is None else (
             f" with {text(self.unique, 'token')} unique tokens"
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is asked of a plan: the machine, the law, the limits, and what counts as best."""
+"""What is asked of a plan: machine, law, limits, and what counts as best."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -200,7 +200,22 @@ class Problem:
         return self.reliability.goodput(self.n)
 
     def serving_seconds(self, N: Any, utilisation: Any) -> Any:
-        """Time of the cluster that serving would take: 2N for each token, [s]."""
+        r"""Time of the cluster that serving would take.
+
+        .. math:: \frac{2 N T}{n P u}
+
+        Parameters
+        ----------
+        N : array_like
+            Parameters that a token uses, [parameter]
+        utilisation : array_like
+            Share of the peak in training; used unless serving has its own, [-]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Time, [s]
+        """
         rate = self.peak * (
             utilisation
             if self.serving_utilisation is None
@@ -209,13 +224,28 @@ class Problem:
         return 2.0 * N * self.inference_tokens / rate
 
     def usable_seconds(self, N: Any, utilisation: Any) -> Any:
-        """Time from start to end of training that deadline and budget leave, [s]."""
+        """Time from start to end of training that deadline and budget leave.
+
+        Parameters
+        ----------
+        N : array_like
+            Parameters that a token uses, which serving must pay for, [parameter]
+        utilisation : array_like
+            Share of the peak in training, [-]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Time, infinite if neither is given, [s]
+        """
         limit = np.full(np.shape(N), np.inf)
         if self.deadline is not None:
             limit = np.minimum(limit, self.deadline)
         if self.budget is not None:
             paid = self.budget / (self.usd_per_hour * self.n / HOUR)
-            served = self.serving_seconds(N, utilisation) if self.inference_tokens else 0
+            served = (
+                self.serving_seconds(N, utilisation) if self.inference_tokens else 0
+            )
             limit = np.minimum(limit, paid - served)
         return limit[()]
 
@@ -263,7 +293,18 @@ class Problem:
         return tuple(found)
 
     def waste(self, batch_tokens: float) -> float:
-        """Examples over the fewest, for a batch against the critical one, [-]."""
+        """Examples over the fewest, for a batch against the critical one.
+
+        Parameters
+        ----------
+        batch_tokens : float
+            Batch, [token]
+
+        Returns
+        -------
+        float
+            The factor; 1 without a critical batch, [-]
+        """
         if self.critical_batch is None:
             return 1.0
         return 1.0 + batch_tokens / self.critical_batch

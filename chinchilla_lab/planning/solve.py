@@ -1,6 +1,7 @@
 """The search: layouts inside shapes inside sizes."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -296,10 +297,8 @@ def _usual(family: str, ln_n: int) -> tuple[TransformerShape, ...]:
 
     near = [shape for _, shape in shapes_near(wanted, COARSE / 2, family)]
     few = sorted(near, key=order)[:2]
-    try:
+    with suppress(ValueError):
         few.append(shape_for(wanted, family))
-    except ValueError:
-        pass
     return tuple(dict.fromkeys(few))
 
 
@@ -376,8 +375,9 @@ def _out_of_time(problem: Problem, need: Plan) -> str:
         more = need.seconds / problem.deadline
         parts.append(
             f"and the deadline is {problem.deadline / DAY:.3g} days: about "
-            f"{more:.2g} times as many accelerators ({int(np.ceil(problem.n * more)):,})"
-            ", a later deadline or a higher loss would do"
+            f"{more:.2g} times as many accelerators "
+            f"({int(np.ceil(problem.n * more)):,}), a later deadline or a higher loss "
+            "would do"
         )
     if problem.budget is not None:
         parts.append(
@@ -436,7 +436,7 @@ def finish(
         D = float(limit.tokens(np.asarray(size), problem.target_loss)) * waste
         if per_step and np.isfinite(D):
             D = np.ceil(D / per_step) * per_step
-        if not np.isfinite(D) or D > most * (1 + 1e-12):
+        if not np.isfinite(D) or most * (1 + 1e-12) < D:
             return None
     if not D > 0.0:
         return None
@@ -506,7 +506,7 @@ def _scores(problem: Problem, N: Array, share: float) -> Array:
         total = seconds + problem.serving_seconds(N, share)
     else:
         total = seconds
-    return np.where(D <= most * (1 + 1e-12), total, np.nan)
+    return np.where(most * (1 + 1e-12) >= D, total, np.nan)
 
 
 def _refuse_any(problem: Problem, share: float) -> None:

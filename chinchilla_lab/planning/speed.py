@@ -12,7 +12,7 @@ from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND
 
-__all__ = ["Speed", "fastest", "typed_speed"]
+__all__ = ["Speed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +70,12 @@ def fastest(problem: Problem, shape: TransformerShape, batch: int) -> Speed | No
     key = _key(problem, shape, batch)
     if key in _KEPT:
         return _KEPT[key]
+    axes: dict[str, Any] = problem.options
     try:
         found = search(
             shape, problem.cluster, batch, problem.seq_len, problem.stack,
             problem.dtype, problem.recipe, problem.memory_limit, keep=1,
-            **problem.options,
+            **axes,
         )  # fmt: skip
     except InfeasibleError:
         speed = None

@@ -15,6 +15,11 @@ from chinchilla_lab.planning.compare import (
     export,
 )
 from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
+from chinchilla_lab.planning.estimates import (
+    UTILISATION_BAND,
+    RunEstimate,
+    estimate_run,
+)
 from chinchilla_lab.planning.levers import Lever, Levers, levers
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
@@ -24,6 +29,7 @@ from chinchilla_lab.planning.sweep import sweep
 
 __all__ = [
     "OBJECTIVES",
+    "UTILISATION_BAND",
     "Closure",
     "ClosureError",
     "Comparison",
@@ -34,12 +40,14 @@ __all__ = [
     "Levers",
     "Plan",
     "Problem",
+    "RunEstimate",
     "Sensitivity",
     "Worth",
     "closure",
     "compare",
     "compare_runs",
     "default_stack",
+    "estimate_run",
     "export",
     "intervals",
     "levers",

@@ -74,6 +74,8 @@ class Problem:
         Critical batch, above which examples are wasted; None for no waste, [token]
     stack : Stack
         Constants of the software, [-]
+    stack_given : bool
+        Whether the software is known; if not, intervals span several stacks, [-]
     dtype : str
         Format of the matrix products, [-]
     recipe : Recipe or str
@@ -108,6 +110,7 @@ class Problem:
     batch_limit: float | None = None
     critical_batch: float | None = None
     stack: Stack
+    stack_given: bool = True
     dtype: str = "bf16"
     recipe: Recipe | str = "mixed-adam"
     memory_limit: float | None = None

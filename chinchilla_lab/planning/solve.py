@@ -183,7 +183,8 @@ def plan(
         budget=budget, compute=compute, target_loss=target_loss,
         unique_tokens=unique_tokens, inference_tokens=inference_tokens,
         shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
-        critical_batch=critical_batch, stack=used, dtype=dtype, recipe=recipe,
+        critical_batch=critical_batch, stack=used, stack_given=stack is not None,
+        dtype=dtype, recipe=recipe,
         memory_limit=memory_limit, reliability=reliability,
         price=None if price is None else as_price(price), utilisation=utilisation,
         serving_utilisation=serving_utilisation, options=dict(options or {}), keep=keep,
@@ -573,6 +574,7 @@ def typed_plan(
     (4194304, True)
     """
     given = {"law": DEFAULT, "reliability": DEFAULT_RELIABILITY, **settings}
+    given["stack_given"] = given.get("stack") is not None
     given["stack"] = find_stack(given.get("stack") or default_stack(cluster))
     if given.get("price") is not None:
         given["price"] = as_price(given["price"])

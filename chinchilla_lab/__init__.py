@@ -19,6 +19,7 @@ _MODULES = (
     "inference",
     "laws",
     "page",
+    "planning",
     "repetition",
     "replications",
     "reports",

@@ -1,0 +1,61 @@
+"""One plan: a law of the loss joined with a machine, a deadline, data and demand."""
+
+from chinchilla_lab.planning.closure import (
+    Closure,
+    ClosureError,
+    Identity,
+    closure,
+    require,
+    typed,
+)
+from chinchilla_lab.planning.compare import (
+    Comparison,
+    compare,
+    compare_runs,
+    export,
+)
+from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
+from chinchilla_lab.planning.estimates import (
+    UTILISATION_BAND,
+    RunEstimate,
+    estimate_run,
+)
+from chinchilla_lab.planning.levers import Lever, Levers, levers
+from chinchilla_lab.planning.problem import OBJECTIVES, Problem
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
+from chinchilla_lab.planning.solve import default_stack, plan, solve, typed_plan
+from chinchilla_lab.planning.sweep import sweep
+
+__all__ = [
+    "OBJECTIVES",
+    "UTILISATION_BAND",
+    "Closure",
+    "ClosureError",
+    "Comparison",
+    "Doubt",
+    "Identity",
+    "Intervals",
+    "Lever",
+    "Levers",
+    "Plan",
+    "Problem",
+    "RunEstimate",
+    "Sensitivity",
+    "Worth",
+    "closure",
+    "compare",
+    "compare_runs",
+    "default_stack",
+    "estimate_run",
+    "export",
+    "intervals",
+    "levers",
+    "plan",
+    "require",
+    "sensitivity",
+    "solve",
+    "sweep",
+    "typed",
+    "typed_plan",
+]

@@ -1,0 +1,233 @@
+"""Plans and runs side by side, and written to files."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chinchilla_lab.allocation.optimum import compute_optimal
+from chinchilla_lab.allocation.price import efficiency
+from chinchilla_lab.allocation.solving import needs_loss
+from chinchilla_lab.checks import one_of, positive
+from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.planning.doubt import intervals
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.tables import html_table
+from chinchilla_lab.units import FLOP_PER_ND
+
+__all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
+
+FORMATS = ("csv", "json", "md")
+SAME_COMPUTE = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Records side by side: one a plan, the same columns for all.
+
+    Parameters
+    ----------
+    records : tuple of dict
+        Values by name, units in the names, [any]
+    """
+
+    records: tuple[dict[str, Any], ...]
+
+    @property
+    def same_compute(self) -> bool:
+        """Whether all lie within 5 % of each other's compute, [-]."""
+        C = np.array([r["C_flop"] for r in self.records], dtype=np.float64)
+        return bool(C.max() <= C.min() * (1.0 + SAME_COMPUTE))
+
+    @property
+    def compute_ratio(self) -> float:
+        """Largest compute over smallest, [-]."""
+        C = np.array([r["C_flop"] for r in self.records], dtype=np.float64)
+        return float(C.max() / C.min())
+
+    def to_json(self) -> str:
+        """Return the records as JSON; what is not known is null."""
+        rows = [{k: _plain(v) for k, v in r.items()} for r in self.records]
+        return json.dumps(rows, indent=1) + "\n"
+
+    def to_csv(self) -> str:
+        """Return the records as CSV; what is not known is an empty cell."""
+        out = io.StringIO()
+        names = list(self.records[0])
+        writer = csv.DictWriter(out, names, lineterminator="\n")
+        writer.writeheader()
+        for r in self.records:
+            writer.writerow({k: "" if _plain(v) is None else v for k, v in r.items()})
+        return out.getvalue()
+
+    def to_markdown(self) -> str:
+        """Return the records as a Markdown table, one column a plan."""
+        heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
+        lines = [
+            f"| | {' | '.join(heads)} |",
+            f"|---|{'---|' * len(heads)}",
+        ]
+        for name in self.records[0]:
+            if name == "label":
+                continue
+            cells = [_shown(r.get(name)) for r in self.records]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
+        rows = [
+            [name, *(_shown(r.get(name)) for r in self.records)]
+            for name in self.records[0]
+            if name != "label"
+        ]
+        word = (
+            "the same compute within 5 %"
+            if self.same_compute
+            else f"compute differs by a factor of {self.compute_ratio:.2f}"
+        )
+        return html_table(("", *heads), rows, word)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _shown(value: Any) -> str:
+    if value is None or _plain(value) is None:
+        return ""
+    if isinstance(value, float | np.floating):
+        return f"{value:.5g}"
+    return str(value)
+
+
+def compare(
+    plans: Sequence[Plan], labels: Sequence[str] = (), level: float | None = 0.9
+) -> Comparison:
+    """Set plans side by side.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        The plans, [-]
+    labels : sequence of str, optional
+        What to call them, [-]
+    level : float, optional
+        Coverage of the intervals that go with them; None for none, [-]
+
+    Returns
+    -------
+    Comparison
+        Table, CSV, JSON and Markdown of them, [-]
+
+    Raises
+    ------
+    ValueError
+        If there is no plan, or not one label for each.
+
+    Examples
+    --------
+    >>> from chinchilla_lab.cluster import Cluster
+    >>> from chinchilla_lab.planning.solve import plan
+    >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    >>> both = compare([plan(loft, deadline=d * 86400) for d in (15, 30)])
+    >>> both.same_compute
+    False
+    """
+    if not plans:
+        raise ValueError("plans is empty; give at least one")
+    if labels and len(labels) != len(plans):
+        raise ValueError(f"labels has {len(labels)} entries for {len(plans)} plans")
+    records = []
+    for i, one in enumerate(plans):
+        record = {"label": labels[i] if labels else f"plan {i + 1}", **one.record()}
+        if level is not None:
+            doubt = intervals(one, level)
+            for name in ("N", "D", "days", "dollars"):
+                low, high = getattr(doubt, name)
+                word = "usd" if name == "dollars" else name
+                record[f"{word}_p{50 * (1 - level):g}"] = low
+                record[f"{word}_p{50 * (1 + level):g}"] = high
+        records.append(record)
+    return Comparison(records=tuple(records))
+
+
+def compare_runs(law: LossLaw, runs: Sequence[tuple[float, float]]) -> Comparison:
+    """Set runs side by side that are no more than a size and a number of tokens.
+
+    Parameters
+    ----------
+    law : LossLaw
+        Law of the loss, [-]
+    runs : sequence of tuple
+        N and D of each, [parameter, token]
+
+    Returns
+    -------
+    Comparison
+        Compute, loss, and what the law would do with the same compute, [-]
+
+    Examples
+    --------
+    >>> from chinchilla_lab.laws import BESIROGLU_2024
+    >>> both = compare_runs(BESIROGLU_2024, [(175e9, 300e9), (70e9, 1.4e12)])
+    >>> both.same_compute, f"{both.compute_ratio:.2f}"
+    (False, '1.87')
+    """
+    if not runs:
+        raise ValueError("runs is empty; give at least one pair of N and D")
+    with_loss = needs_loss(law, "comparison")
+    records = []
+    for N, D in runs:
+        n, d = float(positive("N", N)), float(positive("D", D))
+        C = FLOP_PER_ND * n * d
+        best = compute_optimal(with_loss, C)
+        records.append(
+            {
+                "label": f"{n:.3g} x {d:.3g}",
+                "law": law.label,
+                "N": n,
+                "D": d,
+                "C_flop": C,
+                "tokens_per_param": d / n,
+                "loss_nats": float(with_loss.loss(n, d)),
+                "efficiency": float(efficiency(with_loss, n, d)),
+                "optimal_N": float(best.N),
+                "optimal_D": float(best.D),
+                "optimal_loss_nats": float(best.L) if best.L is not None else None,
+            }
+        )
+    return Comparison(records=tuple(records))
+
+
+def export(plans: Plan | Sequence[Plan], path: str | Path) -> None:
+    """Write plans to a file whose ending says how: csv, json or md.
+
+    Parameters
+    ----------
+    plans : Plan or sequence of Plan
+        The plans, [-]
+    path : str or Path
+        File, [-]
+
+    Raises
+    ------
+    ValueError
+        If the ending is none of these.
+    """
+    file = Path(path)
+    kind = one_of("path ending", file.suffix.removeprefix("."), FORMATS)
+    found = compare([plans] if isinstance(plans, Plan) else plans)
+    writer = {
+        "csv": found.to_csv, "json": found.to_json, "md": found.to_markdown
+    }[kind]  # fmt: skip
+    file.write_text(writer(), encoding="utf-8")

@@ -1,0 +1,132 @@
+"""The loss that a plan reaches when its tokens repeat, and the tokens for a loss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chinchilla_lab.allocation.solving import additive
+from chinchilla_lab.allocation.targets import tokens_for_loss
+from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.laws.families import LossLaw, RepeatedDataLaw
+from chinchilla_lab.laws.published import MUENNIGHOFF_2023_REPEATED
+from chinchilla_lab.units import text
+
+__all__ = ["DataLimit"]
+
+Array = NDArray[np.float64]
+HALVINGS = 60
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataLimit:
+    """A law and the unique tokens that there are.
+
+    Parameters
+    ----------
+    law : LossLaw
+        The law for fresh tokens, or one for repeated tokens, [-]
+    unique : float, optional
+        Unique tokens; None for as many as are wanted, [token]
+
+    Notes
+    -----
+    Tokens up to ``unique`` are fresh and count as the law says. Beyond, repeats wear
+    out with the constants of ``muennighoff-2023-repeated`` unless the law brings its
+    own. These constants are weakly identified, and the law knows no overfitting.
+
+    References
+    ----------
+    :cite:`muennighoff2023scaling`, section 3
+    """
+
+    law: LossLaw
+    unique: float | None = None
+
+    def _parts(self) -> tuple[LossLaw, RepeatedDataLaw]:
+        if isinstance(self.law, RepeatedDataLaw):
+            return self.law.base, self.law
+        base = additive(self.law)
+        if base is None:
+            raise TypeError(
+                f"{self.law.label} has no additive form that repeats could wear; use a "
+                "law such as besiroglu-2024, or leave unique_tokens out"
+            )
+        worn = MUENNIGHOFF_2023_REPEATED
+        return self.law, RepeatedDataLaw(base=base, R_D=worn.R_D, R_N=worn.R_N)
+
+    def loss(self, N: Array, D: Array) -> Array:
+        """Return the loss of N parameters on D tokens, repeats worn.
+
+        Parameters
+        ----------
+        N : numpy.ndarray
+            Parameters, counted as the law says, [parameter]
+        D : numpy.ndarray
+            Tokens including repeats, [token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Loss, [nats/token]
+        """
+        if self.unique is None:
+            return self.law._loss(N, D)
+        fresh, worn = self._parts()
+        U = np.asarray(self.unique)
+        tokens = np.maximum(D, U)
+        repeated = worn._worn(np.asarray(N), worn._tokens(U, tokens / U), U)
+        return np.where(D <= U, fresh._loss(N, D), repeated)[()]
+
+    def tokens(self, N: Array, L: float) -> Array:
+        """Return the tokens with which each size reaches a loss.
+
+        Parameters
+        ----------
+        N : numpy.ndarray
+            Parameters, counted as the law says, [parameter]
+        L : float
+            Loss, [nats/token]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Tokens including repeats; NaN where none suffice, [token]
+        """
+        n = np.asarray(N, dtype=np.float64)
+        if self.unique is None:
+            return tokens_for_loss(self.law, n, L, infeasible="nan")
+        fresh, _ = self._parts()
+        plain = np.asarray(tokens_for_loss(fresh, n, L, infeasible="nan"))
+        # beyond the unique tokens: bisect between one epoch and ten thousand
+        low = np.full(n.shape, np.log(self.unique))
+        high = low + np.log(1e4)
+        reached = np.asarray(self.loss(n, np.exp(high))) <= L
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            above = np.asarray(self.loss(n, np.exp(middle))) > L
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        again = np.where(reached, np.exp(high), np.nan)
+        with np.errstate(invalid="ignore"):
+            return np.where(plain <= self.unique, plain, again)[()]
+
+    def refuse(self, L: float) -> None:
+        """Say why no size in reach meets a loss.
+
+        Parameters
+        ----------
+        L : float
+            Loss, [nats/token]
+
+        Raises
+        ------
+        InfeasibleError
+            Always.
+        """
+        data = "" if self.unique is None else (
+            f" with {text(self.unique, 'token')} unique tokens"
+        )  # fmt: skip
+        raise InfeasibleError(
+            f"target_loss={L:.6g} is out of reach of every size that was tried{data} "
+            f"under {self.law.label}; aim at a higher loss, or find more unique tokens"
+        )

@@ -1,0 +1,313 @@
+"""What is asked of a plan: machine, law, limits, and what counts as best."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from chinchilla_lab.allocation.optimum import compute_optimal, optimal_for_loss
+from chinchilla_lab.allocation.solving import needs_loss
+from chinchilla_lab.checks import fraction, non_negative, one_of, positive, whole
+from chinchilla_lab.cluster.accelerators import DTYPES, Price
+from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch
+from chinchilla_lab.cluster.cost import as_price
+from chinchilla_lab.cluster.failures import Goodput, Reliability
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.memory import Recipe
+from chinchilla_lab.cluster.stacks import Stack, find_stack
+from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.shape.family import FAMILIES
+from chinchilla_lab.units import FLOP_PER_ND, HOUR
+
+__all__ = ["OBJECTIVES", "Objective", "Problem"]
+
+Objective = Literal["loss", "time", "cost", "lifetime"]
+OBJECTIVES: dict[str, str] = {
+    "loss": "nats/token",
+    "time": "s",
+    "cost": "USD",
+    "lifetime": "USD",
+}
+"""What a plan can be best at, and the unit of it."""
+
+# utilisation that stands in until layouts were searched
+FIRST_GUESS = 0.4
+NEVER = Goodput(
+    share=1.0, saving=0.0, repeated=0.0, restarting=0.0, interval=float("inf"),
+    mean_time=float("inf"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Everything that a plan answers to.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The machine, [-]
+    law : LossLaw
+        Law with a loss, [-]
+    objective : {"loss", "time", "cost", "lifetime"}
+        Least loss within the limits, or least time, training cost or training plus
+        serving cost at ``target_loss``, [-]
+    deadline : float, optional
+        Time from start to end, failures included, [s]
+    budget : float, optional
+        Money for training and, if tokens are to be served, serving, [USD]
+    compute : float, optional
+        Training compute 6ND at most, [FLOP]
+    target_loss : float, optional
+        Loss to reach, [nats/token]
+    unique_tokens : float, optional
+        Tokens that differ; more are repeats, [token]
+    inference_tokens : float
+        Tokens to be served over the life of the model, [token]
+    shape_family : str, optional
+        Key of ``shape.FAMILIES``; None for any N, with ``utilisation``, [-]
+    seq_len : int
+        Tokens of a sequence, [token]
+    batch_limit : float, optional
+        Largest batch; None for the law ``deepseek-2024``, infinity for none, [token]
+    critical_batch : float, optional
+        Critical batch, above which examples are wasted; None for no waste, [token]
+    stack : Stack
+        Constants of the software, [-]
+    stack_given : bool
+        Whether the software is known; if not, intervals span several stacks, [-]
+    dtype : str
+        Format of the matrix products, [-]
+    recipe : Recipe or str
+        Bytes of a parameter, [byte/parameter]
+    memory_limit : float, optional
+        Bytes that a job may fill on an accelerator, [byte]
+    reliability : Reliability, optional
+        Failures; None for a machine that never fails, [-]
+    price : Price, optional
+        Rental; by default the chip's where one is known, [USD/h]
+    utilisation : float, optional
+        Share of the peak that 6ND reach, instead of a search of layouts, [-]
+    serving_utilisation : float, optional
+        Share of the peak that 2N per served token reach; by default as in training, [-]
+    options : dict
+        Axes of the layout search, restricted, [-]
+    keep : int
+        Plans to return, [-]
+    """
+
+    cluster: Cluster
+    law: LossLaw
+    objective: Objective = "loss"
+    deadline: float | None = None
+    budget: float | None = None
+    compute: float | None = None
+    target_loss: float | None = None
+    unique_tokens: float | None = None
+    inference_tokens: float = 0.0
+    shape_family: str | None = "llama"
+    seq_len: int = 4096
+    batch_limit: float | None = None
+    critical_batch: float | None = None
+    stack: Stack
+    stack_given: bool = True
+    dtype: str = "bf16"
+    recipe: Recipe | str = "mixed-adam"
+    memory_limit: float | None = None
+    reliability: Reliability | None = None
+    price: Price | None = None
+    utilisation: float | None = None
+    serving_utilisation: float | None = None
+    options: dict[str, Sequence[Any]] = field(default_factory=dict)
+    keep: int = 5
+
+    def __post_init__(self) -> None:
+        needs_loss(self.law, "plan")
+        one_of("objective", self.objective, OBJECTIVES)
+        one_of("dtype", self.dtype, DTYPES)
+        for name in ("deadline", "budget", "compute", "target_loss", "unique_tokens"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
+        for name in ("utilisation", "serving_utilisation"):
+            if getattr(self, name) is not None:
+                fraction(name, getattr(self, name))
+        if self.critical_batch is not None:
+            positive("critical_batch", self.critical_batch)
+        if self.batch_limit is not None and not np.isposinf(self.batch_limit):
+            positive("batch_limit", self.batch_limit)
+        non_negative("inference_tokens", self.inference_tokens)
+        whole("seq_len", self.seq_len)
+        whole("keep", self.keep)
+        if self.shape_family is not None:
+            one_of("shape_family", self.shape_family, FAMILIES)
+        elif self.utilisation is None:
+            raise ValueError(
+                "shape_family=None plans any N and so has no layouts to search; give "
+                "utilisation=0.4 or the like, or name a family"
+            )
+        if self.objective == "loss":
+            if self.deadline is None and self.budget is None and self.compute is None:
+                raise ValueError(
+                    "nothing limits the loss: give deadline, budget or compute"
+                )
+        elif self.target_loss is None:
+            raise ValueError(
+                f"objective={self.objective!r} needs target_loss, the loss to reach"
+            )
+        needs_money = self.budget is not None or self.objective in ("cost", "lifetime")
+        if self.price is None and (needs_money or self.cluster.chip.price is not None):
+            price = as_price(None, self.cluster.chip)
+            object.__setattr__(self, "price", price)
+        object.__setattr__(self, "stack", find_stack(self.stack))
+
+    def with_(self, **changes: Any) -> "Problem":
+        """Return a copy with other settings.
+
+        Parameters
+        ----------
+        **changes : dict
+            Fields to set, [-]
+
+        Returns
+        -------
+        Problem
+            The copy, [-]
+        """
+        return replace(self, **changes)
+
+    @property
+    def n(self) -> int:
+        """Accelerators, [-]."""
+        return self.cluster.n_accelerators
+
+    @property
+    def peak(self) -> float:
+        """Dense peak of the whole cluster, [FLOP/s]."""
+        return self.n * self.cluster.chip.peak(self.dtype)
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Middle of the price range, geometric, [USD/h]."""
+        if self.price is None:
+            raise ValueError(
+                f"no price of {self.cluster.chip.name} is known; give price=2.5 in USD "
+                "per accelerator-hour"
+            )
+        return float((self.price.low * self.price.high) ** 0.5)
+
+    @property
+    def goodput(self) -> Goodput:
+        """What failures leave of the time, [-]."""
+        if self.reliability is None:
+            return NEVER
+        return self.reliability.goodput(self.n)
+
+    def serving_seconds(self, N: Any, utilisation: Any) -> Any:
+        r"""Time of the cluster that serving would take.
+
+        .. math:: \frac{2 N T}{n P u}
+
+        Parameters
+        ----------
+        N : array_like
+            Parameters that a token uses, [parameter]
+        utilisation : array_like
+            Share of the peak in training; used unless serving has its own, [-]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Time, [s]
+        """
+        rate = self.peak * (
+            utilisation
+            if self.serving_utilisation is None
+            else self.serving_utilisation
+        )
+        return 2.0 * N * self.inference_tokens / rate
+
+    def usable_seconds(self, N: Any, utilisation: Any) -> Any:
+        """Time from start to end of training that deadline and budget leave.
+
+        Parameters
+        ----------
+        N : array_like
+            Parameters that a token uses, which serving must pay for, [parameter]
+        utilisation : array_like
+            Share of the peak in training, [-]
+
+        Returns
+        -------
+        numpy.ndarray or float
+            Time, infinite if neither is given, [s]
+        """
+        limit = np.full(np.shape(N), np.inf)
+        if self.deadline is not None:
+            limit = np.minimum(limit, self.deadline)
+        if self.budget is not None:
+            paid = self.budget / (self.usd_per_hour * self.n / HOUR)
+            served = (
+                self.serving_seconds(N, utilisation) if self.inference_tokens else 0
+            )
+            limit = np.minimum(limit, paid - served)
+        return limit[()]
+
+    def first_compute(self) -> float:
+        """Compute that the answer will need, to the first guess, [FLOP]."""
+        if self.target_loss is not None and self.objective != "loss":
+            return float(optimal_for_loss(self.law, self.target_loss).C)
+        limits = [] if self.compute is None else [self.compute]
+        seconds = float(self.usable_seconds(0.0, 1.0))
+        if np.isfinite(seconds):
+            share = self.utilisation or FIRST_GUESS
+            limits.append(self.peak * share * seconds * self.goodput.share)
+        return min(limits)
+
+    def first_size(self) -> float:
+        """Compute-optimal size at that compute, [parameter]."""
+        return float(compute_optimal(self.law, self.first_compute()).N)
+
+    def batches(self) -> tuple[int, ...]:
+        """Batches to try, largest first, [sequence]."""
+        C = self.first_compute()
+        tokens = self.batch_limit
+        if tokens is None:
+            tokens = float(BATCH_LAWS["deepseek-2024"].batch(C).value)
+        if np.isposinf(tokens):
+            # as many as feed every accelerator well, in at least a thousand steps
+            feed = 16.0 * self.n * self.seq_len
+            D = C / (FLOP_PER_ND * self.first_size())
+            tokens = max(min(max(feed, 2.0**24), D / 1000.0), self.seq_len)
+        if tokens < self.seq_len:
+            raise ValueError(
+                f"batch_limit={tokens:g} holds not one sequence of seq_len="
+                f"{self.seq_len}; raise it or shorten the sequence"
+            )
+        most = int(tokens // self.seq_len)
+        tops = [most]
+        if self.critical_batch is not None:
+            tops += [most // k for k in (2, 4, 8, 16) if most // k >= 1]
+        found: list[int] = []
+        for top in tops:
+            for align in ("replicas", "most"):
+                batch = divisible_batch(top, self.n, align)
+                if batch not in found:
+                    found.append(batch)
+        return tuple(found)
+
+    def waste(self, batch_tokens: float) -> float:
+        """Examples over the fewest, for a batch against the critical one.
+
+        Parameters
+        ----------
+        batch_tokens : float
+            Batch, [token]
+
+        Returns
+        -------
+        float
+            The factor; 1 without a critical batch, [-]
+        """
+        if self.critical_batch is None:
+            return 1.0
+        return 1.0 + batch_tokens / self.critical_batch

@@ -16,7 +16,7 @@ from pathlib import Path
 CDN = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/"
 ASSETS = ("explorer.css", "explorer.js", "explorer_worker.js")
 # not needed by a page, or not runnable in one
-LEFT_OUT = {"kernel.py", "svg.py"}
+LEFT_OUT = {"explorers/kernel.py", "explorers/svg.py"}
 
 
 def pyodide_source(root):
@@ -68,7 +68,9 @@ def write_library(package, archive):
     digest = hashlib.sha256()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         for path in sorted(package.rglob("*")):
-            if path.suffix not in {".py", ".csv"} or path.name in LEFT_OUT:
+            if path.suffix not in {".py", ".csv"} or (
+                path.relative_to(package).as_posix() in LEFT_OUT
+            ):
                 continue
             name = path.relative_to(package.parent).as_posix()
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))

@@ -70,7 +70,7 @@ def to_svg(values: Array, scale: list[Any], start: float, end: float) -> Array:
     if kind == "log":
         with np.errstate(divide="ignore", invalid="ignore"):
             v = np.where(v > 0.0, np.log10(v), np.nan)
-        low, high = np.log10(low), np.log10(high)
+        low, high = np.log10(float(low)), np.log10(float(high))
     mapped = start + (v - low) / (high - low) * (end - start)
     return np.clip(mapped, -_FAR, _FAR)
 

@@ -42,6 +42,14 @@ from chinchilla_lab.cluster.memory import (
     memory,
     state_bytes,
 )
+from chinchilla_lab.cluster.published import (
+    AllReduceRates,
+    WholeRun,
+    all_reduce_rates,
+    all_reduce_systems,
+    whole_run_table,
+    whole_runs,
+)
 from chinchilla_lab.cluster.roofline import (
     Product,
     compute_bound_tokens,
@@ -50,6 +58,7 @@ from chinchilla_lab.cluster.roofline import (
     roofline,
     wave_efficiency,
 )
+from chinchilla_lab.cluster.schedule import Schedule, schedule
 from chinchilla_lab.cluster.search import Ranking, axes, search
 from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
 from chinchilla_lab.cluster.step import (
@@ -67,6 +76,7 @@ __all__ = [
     "STACKS",
     "UNCALIBRATED",
     "Accelerator",
+    "AllReduceRates",
     "Calibration",
     "Cluster",
     "CollectiveTime",
@@ -77,13 +87,17 @@ __all__ = [
     "Product",
     "Ranking",
     "Recipe",
+    "Schedule",
     "Stack",
     "StepTime",
+    "WholeRun",
     "accelerator_hours",
     "accelerator_table",
     "activation_bytes",
     "algbw",
     "all_gather_time",
+    "all_reduce_rates",
+    "all_reduce_systems",
     "all_reduce_time",
     "all_to_all_time",
     "axes",
@@ -106,6 +120,7 @@ __all__ = [
     "ridge_point",
     "ridge_tokens",
     "roofline",
+    "schedule",
     "search",
     "state_bytes",
     "step_time",
@@ -113,5 +128,7 @@ __all__ = [
     "tree_all_reduce_time",
     "wave_efficiency",
     "whole_run_mfu",
+    "whole_run_table",
+    "whole_runs",
     "zero_paper_activations",
 ]

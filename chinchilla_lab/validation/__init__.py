@@ -3,6 +3,7 @@
 ``python -m chinchilla_lab.validation`` prints the table that the book shows.
 """
 
+from chinchilla_lab.validation.ablation import Ablation, ablate, seconds_without
 from chinchilla_lab.validation.bytes import (
     MEMORY_TABLES,
     MemoryScore,
@@ -27,10 +28,12 @@ __all__ = [
     "MEMORY_TABLES",
     "TABLES",
     "UNUSED",
+    "Ablation",
     "MemoryScore",
     "RankingScore",
     "Score",
     "Table",
+    "ablate",
     "identities",
     "measured",
     "memory_score",
@@ -40,6 +43,7 @@ __all__ = [
     "report",
     "score",
     "scores",
+    "seconds_without",
     "validation_rows",
     "validation_table",
 ]

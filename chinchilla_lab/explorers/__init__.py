@@ -23,6 +23,11 @@ NAMES = (
     "dropped",
     "upload",
     "ladder",
+    "collective_cost",
+    "pipeline_schedule",
+    "step_breakdown",
+    "layout_search",
+    "calibrate",
 )
 """Every explorer of the book, in the order of its pages."""
 

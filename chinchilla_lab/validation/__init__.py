@@ -12,6 +12,8 @@ from chinchilla_lab.validation.bytes import (
 )
 from chinchilla_lab.validation.plans import (
     RankingScore,
+    plan_times,
+    rank_correlation,
     ranking,
     ranking_table,
     ranking_verdict,
@@ -22,7 +24,16 @@ from chinchilla_lab.validation.report import (
     validation_rows,
     validation_table,
 )
-from chinchilla_lab.validation.speed import TABLES, Score, Table, score, scores
+from chinchilla_lab.validation.speed import (
+    TABLES,
+    Score,
+    Table,
+    median_mfu_errors,
+    rates,
+    score,
+    scored_rows,
+    scores,
+)
 
 __all__ = [
     "MEMORY_TABLES",
@@ -36,12 +47,17 @@ __all__ = [
     "ablate",
     "identities",
     "measured",
+    "median_mfu_errors",
     "memory_score",
+    "plan_times",
+    "rank_correlation",
     "ranking",
     "ranking_table",
     "ranking_verdict",
+    "rates",
     "report",
     "score",
+    "scored_rows",
     "scores",
     "seconds_without",
     "validation_rows",

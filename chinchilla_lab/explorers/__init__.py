@@ -22,12 +22,12 @@ NAMES = (
     "design",
     "dropped",
     "upload",
-    "ladder",
     "collective_cost",
     "pipeline_schedule",
     "step_breakdown",
     "layout_search",
     "calibrate",
+    "ladder",
 )
 """Every explorer of the book, in the order of its pages."""
 

@@ -43,7 +43,7 @@ def plot_parity(points: Mapping[str, tuple[Array, Array]]) -> Drawing:
     series: Series = {
         name: (true / 1e12, said / 1e12) for name, (true, said) in points.items()
     }
-    line = np.array([50.0, 1000.0])
+    line = np.array([50.0, 2000.0])
 
     def draw(ax: "Axes", shown: Series) -> None:
         ax.fill_between(line, 0.95 * line, 1.05 * line, color=GREY, alpha=0.25, lw=0,
@@ -53,8 +53,8 @@ def plot_parity(points: Mapping[str, tuple[Array, Array]]) -> Drawing:
             ax.plot(*xy, mark, color=colour, ms=5, alpha=0.8, label=name)
         for axis, low in (("x", 60.0), ("y", 60.0)):
             getattr(ax, f"set_{axis}scale")("log")
-            getattr(ax, f"set_{axis}lim")(low, 1000.0)
-            ticks = [100, 200, 400, 800]
+            getattr(ax, f"set_{axis}lim")(low, 1600.0)
+            ticks = [100, 200, 400, 800, 1600]
             getattr(ax, f"set_{axis}ticks")(ticks, [f"{t}" for t in ticks])
         ax.minorticks_off()
         ax.set_xlabel("measured [TFLOP/s per accelerator]")

@@ -229,6 +229,18 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("memory_stack", HALL, "total", "= 63.4"),
     ("memory_stack", HALL | {"v": 3}, "total", "= 74.68 GB"),
     ("memory_stack", BOTH | {"b": 4}, "activations and logits", "9.86 GiB"),
+    ("collective_cost", {}, "measured", "0.05089 ms"),
+    ("collective_cost", {"nodes": "4"}, "measured", "0.3783 ms"),
+    ("collective_cost", {"nodes": "4", "size": 2.0**34}, "measured", "87.18 ms"),
+    ("pipeline_schedule", {"p": 8, "ratio": 4}, "bubble over ideal", "0.2188"),
+    ("pipeline_schedule", {"ratio": 4}, "bubble over ideal", "0.1875"),
+    ("step_breakdown", {"n": "4096"}, "bubble", "36.5 %"),
+    ("layout_search", {}, "1", "tie"),
+    ("layout_search", {"n": "65536", "batch": "128"}, "answer", "no layout divides"),
+    ("layout_search", {"n": "8", "memory": 16}, "answer", "no layout fits"),
+    ("calibrate", {}, "baseline, median MFU", "4.1 %"),
+    ("calibrate", {"refit": True}, "MAPE", "2.0 %"),
+    ("calibrate", {"refit": True, "without": "tp"}, "MAPE", "2.6 %"),
 ]
 
 

@@ -86,6 +86,14 @@ from chinchilla_lab.cluster.memory import (
     memory,
     state_bytes,
 )
+from chinchilla_lab.cluster.published import (
+    AllReduceRates,
+    WholeRun,
+    all_reduce_rates,
+    all_reduce_systems,
+    whole_run_table,
+    whole_runs,
+)
 from chinchilla_lab.cluster.roofline import (
     Product,
     compute_bound_tokens,
@@ -94,6 +102,7 @@ from chinchilla_lab.cluster.roofline import (
     roofline,
     wave_efficiency,
 )
+from chinchilla_lab.cluster.schedule import Schedule, schedule
 from chinchilla_lab.cluster.search import Ranking, axes, search
 from chinchilla_lab.cluster.simulation import (
     RunTimes,
@@ -118,6 +127,7 @@ __all__ = [
     "STACKS",
     "UNCALIBRATED",
     "Accelerator",
+    "AllReduceRates",
     "BatchBand",
     "BatchLaw",
     "Calibration",
@@ -138,15 +148,19 @@ __all__ = [
     "Recipe",
     "Reliability",
     "RunTimes",
+    "Schedule",
     "Stack",
     "StepTime",
     "StepsAndExamples",
     "Stragglers",
+    "WholeRun",
     "accelerator_hours",
     "accelerator_table",
     "activation_bytes",
     "algbw",
     "all_gather_time",
+    "all_reduce_rates",
+    "all_reduce_systems",
     "all_reduce_time",
     "all_to_all_time",
     "as_price",
@@ -188,6 +202,7 @@ __all__ = [
     "ridge_point",
     "ridge_tokens",
     "roofline",
+    "schedule",
     "search",
     "simulate_goodput",
     "simulate_runs",
@@ -201,5 +216,7 @@ __all__ = [
     "tree_all_reduce_time",
     "wave_efficiency",
     "whole_run_mfu",
+    "whole_run_table",
+    "whole_runs",
     "zero_paper_activations",
 ]

@@ -301,5 +301,6 @@ class Layout:
         for f in fields(self):
             value = getattr(self, f.name)
             if value != f.default:
-                words.append(f"{f.name.replace('_', ' ')} {value}")
+                name = f.name.replace("_", " ")
+                words.append(name if value is True else f"{name} {value}")
         return ", ".join(words) or "one accelerator"

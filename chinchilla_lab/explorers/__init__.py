@@ -34,6 +34,11 @@ NAMES = (
     "price_of_a_point",
     "roofline",
     "memory_stack",
+    "collective_cost",
+    "pipeline_schedule",
+    "step_breakdown",
+    "layout_search",
+    "calibrate",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -3,6 +3,7 @@
 ``python -m chinchilla_lab.validation`` prints the table that the book shows.
 """
 
+from chinchilla_lab.validation.ablation import Ablation, ablate, seconds_without
 from chinchilla_lab.validation.bytes import (
     MEMORY_TABLES,
     MemoryScore,
@@ -11,6 +12,8 @@ from chinchilla_lab.validation.bytes import (
 )
 from chinchilla_lab.validation.plans import (
     RankingScore,
+    plan_times,
+    rank_correlation,
     ranking,
     ranking_table,
     ranking_verdict,
@@ -21,25 +24,42 @@ from chinchilla_lab.validation.report import (
     validation_rows,
     validation_table,
 )
-from chinchilla_lab.validation.speed import TABLES, Score, Table, score, scores
+from chinchilla_lab.validation.speed import (
+    TABLES,
+    Score,
+    Table,
+    median_mfu_errors,
+    rates,
+    score,
+    scored_rows,
+    scores,
+)
 
 __all__ = [
     "MEMORY_TABLES",
     "TABLES",
     "UNUSED",
+    "Ablation",
     "MemoryScore",
     "RankingScore",
     "Score",
     "Table",
+    "ablate",
     "identities",
     "measured",
+    "median_mfu_errors",
     "memory_score",
+    "plan_times",
+    "rank_correlation",
     "ranking",
     "ranking_table",
     "ranking_verdict",
+    "rates",
     "report",
     "score",
+    "scored_rows",
     "scores",
+    "seconds_without",
     "validation_rows",
     "validation_table",
 ]

@@ -2,15 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chinchilla_lab.checks import one_of
 from chinchilla_lab.cluster.calibration import MeasuredStep, predicted_seconds
+from chinchilla_lab.cluster.stacks import Stack
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.validation.published import published_rows, step_of
 
-__all__ = ["RankingScore", "ranking", "ranking_table", "ranking_verdict"]
+__all__ = [
+    "RankingScore",
+    "plan_times",
+    "rank_correlation",
+    "ranking",
+    "ranking_table",
+    "ranking_verdict",
+]
 
 Array = NDArray[np.float64]
 RANKING_GOAL = {"mean": 0.05, "max": 0.10, "spearman": 0.8}
@@ -25,6 +35,81 @@ def _ranks(x: Array) -> Array:
         same = x == value
         ranks[same] = ranks[same].mean()
     return ranks
+
+
+def rank_correlation(one: Array, other: Array) -> float:
+    """Rank correlation after Spearman, ties sharing their mean rank.
+
+    Parameters
+    ----------
+    one : numpy.ndarray
+        Values, [any]
+    other : numpy.ndarray
+        Values of the same length, [any]
+
+    Returns
+    -------
+    float
+        Correlation, [-]
+
+    Examples
+    --------
+    >>> round(rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])), 9)
+    -1.0
+    """
+    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+
+
+@cache
+def _groups() -> dict[str, tuple[MeasuredStep, ...]]:
+    """Return the plans of each day and shape."""
+    groups: dict[str, list[MeasuredStep]] = {}
+    for row in published_rows():
+        if row["table"] == "bloom-plans" and row["group"] and row["use"] != "dropped":
+            key = "{group} {n_layers} x {d_model}, {n_heads} heads".format(**row)
+            groups.setdefault(key, []).append(step_of(row))
+    return {name: tuple(rows) for name, rows in groups.items()}
+
+
+def _per_sequence(
+    rows: Sequence[MeasuredStep], stack: Stack | str
+) -> tuple[Array, Array]:
+    each = np.array([1.0 / r.batch for r in rows])
+    true = np.array([r.seconds for r in rows]) * each
+    return true, predicted_seconds(rows, stack) * each
+
+
+def plan_times(
+    group: str, stack: Stack | str = "bloom"
+) -> tuple[tuple[MeasuredStep, ...], Array, Array]:
+    """Plans of one day and shape with their times.
+
+    Parameters
+    ----------
+    group : str
+        As in :func:`ranking`, [-]
+    stack : Stack or str, optional
+        Whose constants are used, [-]
+
+    Returns
+    -------
+    tuple
+        Plans, then measured and predicted times of a sequence, [s]
+
+    Raises
+    ------
+    ValueError
+        If there is no such group.
+
+    Examples
+    --------
+    >>> plans, true, said = plan_times("02-25 72 x 14336, 64 heads")
+    >>> len(plans), plans[int(true.argmin())].layout.tp
+    (14, 4)
+    """
+    one_of("group", group, _groups())
+    rows = _groups()[group]
+    return rows, *_per_sequence(rows, stack)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,26 +159,18 @@ def ranking(stack: str = "bloom", least: int = 3) -> tuple[RankingScore, ...]:
     ----------
     :cite:`bloom`, trials of 21 to 28 February
     """
-    groups: dict[str, list[MeasuredStep]] = {}
-    for row in published_rows():
-        if row["table"] == "bloom-plans" and row["group"] and row["use"] != "dropped":
-            key = "{group} {n_layers} x {d_model}, {n_heads} heads".format(**row)
-            groups.setdefault(key, []).append(step_of(row))
     found = []
-    for name, rows in groups.items():
+    for name, rows in _groups().items():
         if len(rows) < least:
             continue
-        each = np.array([1.0 / r.batch for r in rows])
-        true = np.array([r.seconds for r in rows]) * each
-        said = predicted_seconds(rows, stack) * each
-        correlation = np.corrcoef(_ranks(true), _ranks(said))[0, 1]
+        true, said = _per_sequence(rows, stack)
         regret = true[np.argmin(said)] / true.min() - 1.0
         found.append(
             RankingScore(
                 group=name,
                 n=len(rows),
                 regret=float(regret),
-                spearman=float(correlation),
+                spearman=rank_correlation(true, said),
             )
         )
     return tuple(sorted(found, key=lambda g: -g.n))

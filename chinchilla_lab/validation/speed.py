@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from chinchilla_lab.checks import one_of
 from chinchilla_lab.cluster.calibration import (
     MeasuredStep,
     calibrate,
@@ -16,7 +17,16 @@ from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
 from chinchilla_lab.cluster.step import model_flops
 from chinchilla_lab.validation.published import measured
 
-__all__ = ["TABLES", "Score", "Table", "score", "scores"]
+__all__ = [
+    "TABLES",
+    "Score",
+    "Table",
+    "median_mfu_errors",
+    "rates",
+    "score",
+    "scored_rows",
+    "scores",
+]
 
 Array = NDArray[np.float64]
 
@@ -160,7 +170,19 @@ def _errors(rows: Sequence[MeasuredStep], stack: Stack | str) -> Array:
     return times / predicted_seconds(rows, stack) - 1.0
 
 
-def _median_mfu(rows: Sequence[MeasuredStep]) -> Array:
+def median_mfu_errors(rows: Sequence[MeasuredStep]) -> Array:
+    """Errors of "all of these reach the median MFU of these".
+
+    Parameters
+    ----------
+    rows : sequence of MeasuredStep
+        The steps, [-]
+
+    Returns
+    -------
+    numpy.ndarray
+        Predicted over measured speed, less one, [-]
+    """
     reached = np.array(
         [
             model_flops(r.shape, r.seq_len, "full") * r.batch * r.seq_len
@@ -169,6 +191,29 @@ def _median_mfu(rows: Sequence[MeasuredStep]) -> Array:
         ]
     )  # fmt: skip
     return np.median(reached) / reached - 1.0
+
+
+def scored_rows(table: str) -> tuple[MeasuredStep, ...]:
+    """Rows on which a table is scored: those that were not fitted, or all at home.
+
+    Parameters
+    ----------
+    table : str
+        Name in :data:`TABLES`, [-]
+
+    Returns
+    -------
+    tuple of MeasuredStep
+        Steps, [s]
+
+    Raises
+    ------
+    ValueError
+        If there is no such table.
+    """
+    one_of("table", table, [t.name for t in TABLES])
+    home = next(t for t in TABLES if t.name == table).kind == "home"
+    return measured(table, "fit" if home else "test")
 
 
 def score(table: Table) -> Score:
@@ -185,7 +230,7 @@ def score(table: Table) -> Score:
         Errors of the speed, [-]
     """
     fit = measured(table.name, "fit")
-    rows = fit if table.kind == "home" else measured(table.name, "test")
+    rows = scored_rows(table.name)
     left_out = np.empty(0)
     used = STACKS[table.stack]
     if fit:
@@ -193,7 +238,7 @@ def score(table: Table) -> Score:
     return Score(
         table=table,
         errors=_errors(rows, table.stack),
-        baseline=_median_mfu(rows),
+        baseline=median_mfu_errors(rows),
         left_out=left_out,
         uncalibrated=_errors(rows, replace(UNCALIBRATED, fused=used.fused)),
         names=tuple(r.name for r in rows),
@@ -210,3 +255,40 @@ def scores() -> tuple[Score, ...]:
         One for each of :data:`TABLES`, [-]
     """
     return tuple(score(table) for table in TABLES)
+
+
+def rates(table: str) -> tuple[Array, Array]:
+    """Measured and predicted rates of the scored rows of a table.
+
+    Parameters
+    ----------
+    table : str
+        Name in :data:`TABLES`, [-]
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Model FLOP per second and accelerator, attention in full: measured, predicted,
+        [FLOP/s]
+
+    Raises
+    ------
+    ValueError
+        If there is no such table.
+
+    Examples
+    --------
+    >>> true, said = rates("megatron-2021")
+    >>> bool((abs(said / true - 1) < 0.06).all())
+    True
+    """
+    one_of("table", table, [t.name for t in TABLES])
+    found = next(s for s in scores() if s.table.name == table)
+    true = np.array(
+        [
+            model_flops(r.shape, r.seq_len, "full") * r.batch * r.seq_len
+            / (r.seconds * r.cluster.n_accelerators)
+            for r in scored_rows(table)
+        ]
+    )  # fmt: skip
+    return true, true * (1.0 + found.errors)

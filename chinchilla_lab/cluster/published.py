@@ -1,0 +1,216 @@
+"""What others measured of links and of whole runs, as facts with their source."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chinchilla_lab.checks import one_of
+from chinchilla_lab.cluster.calibration import whole_run_mfu
+from chinchilla_lab.sources import read_rows
+from chinchilla_lab.tables import html_table
+from chinchilla_lab.units import GB, text
+
+__all__ = [
+    "AllReduceRates",
+    "WholeRun",
+    "all_reduce_rates",
+    "all_reduce_systems",
+    "whole_run_table",
+    "whole_runs",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllReduceRates:
+    """A measured all-reduce over a range of sizes.
+
+    Parameters
+    ----------
+    system : str
+        Machine, [-]
+    accelerator : str
+        Key of the chip, [-]
+    ranks : int
+        Ranks, [-]
+    nodes : int
+        Nodes, [-]
+    size : numpy.ndarray
+        Bytes of the array, [byte]
+    busbw : numpy.ndarray
+        Bus bandwidth, [byte/s]
+    """
+
+    system: str
+    accelerator: str
+    ranks: int
+    nodes: int
+    size: Array
+    busbw: Array
+
+    @property
+    def seconds(self) -> Array:
+        """Times behind the bus bandwidth, [s]."""
+        passes = 2.0 * (self.ranks - 1) / self.ranks
+        return self.size * passes / self.busbw
+
+
+@cache
+def _rates() -> dict[str, AllReduceRates]:
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in read_rows("collectives.csv"):
+        groups.setdefault(row["system"], []).append(row)
+    return {
+        system: AllReduceRates(
+            system=system,
+            accelerator=rows[0]["accelerator"],
+            ranks=int(rows[0]["ranks"]),
+            nodes=int(rows[0]["nodes"]),
+            size=np.array([float(r["bytes"]) for r in rows]),
+            busbw=np.array([float(r["busbw_gbps"]) * GB for r in rows]),
+        )
+        for system, rows in groups.items()
+    }
+
+
+def all_reduce_systems() -> tuple[str, ...]:
+    """Return the names of the machines whose all-reduce was measured.
+
+    Returns
+    -------
+    tuple of str
+        Names for :func:`all_reduce_rates`, [-]
+
+    Examples
+    --------
+    >>> all_reduce_systems()
+    ('8 H200', '8 B200', '32 B200', '8 A100')
+    """
+    return tuple(_rates())
+
+
+def all_reduce_rates(system: str) -> AllReduceRates:
+    """Return measured rates of an all-reduce.
+
+    Parameters
+    ----------
+    system : str
+        One of :func:`all_reduce_systems`, [-]
+
+    Returns
+    -------
+    AllReduceRates
+        Sizes and rates, [byte/s]
+
+    Raises
+    ------
+    ValueError
+        If that machine was not measured.
+
+    References
+    ----------
+    :cite:`nccl`, all-reduce benchmarks
+
+    Examples
+    --------
+    >>> rates = all_reduce_rates("8 A100")
+    >>> len(rates.size), f"{rates.busbw.max() / 1e9:.0f} GB/s"
+    (13, '235 GB/s')
+    """
+    one_of("system", system, all_reduce_systems())
+    return _rates()[system]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeRun:
+    """A training run of which the accelerator-hours were published.
+
+    Parameters
+    ----------
+    model : str
+        Name, [-]
+    N : float
+        Parameters that a token uses, [parameter]
+    D : float
+        Training tokens, [token]
+    accelerator : str
+        Key of the chip, [-]
+    dtype : str
+        Format of the matrix products, [-]
+    hours : float
+        Accelerator-hours, stops and restarts included, [h]
+    """
+
+    model: str
+    N: float
+    D: float
+    accelerator: str
+    dtype: str
+    hours: float
+
+    @property
+    def mfu(self) -> float:
+        """6ND over what the peak would have done in these hours, [-]."""
+        return whole_run_mfu(self.N, self.D, self.hours, self.accelerator, self.dtype)
+
+
+@cache
+def whole_runs() -> tuple[WholeRun, ...]:
+    """Return the runs whose accelerator-hours were published.
+
+    Returns
+    -------
+    tuple of WholeRun
+        Runs, [-]
+
+    References
+    ----------
+    :cite:`metahours`, model cards
+
+    Examples
+    --------
+    >>> f"{max(run.mfu for run in whole_runs()):.3f}"
+    '0.429'
+    """
+    return tuple(
+        WholeRun(
+            model=row["model"],
+            N=float(row["N_active"]),
+            D=float(row["D_tokens"]),
+            accelerator=row["accelerator"],
+            dtype=row["dtype"],
+            hours=float(row["accelerator_hours"]),
+        )
+        for row in read_rows("accelerator_hours.csv")
+        if row["accelerator"]
+    )
+
+
+def whole_run_table() -> str:
+    """Return the utilisation of whole runs as the table of the book.
+
+    Returns
+    -------
+    str
+        HTML, [-]
+    """
+    rows = [
+        [
+            run.model,
+            text(run.N, "parameter"),
+            text(run.D, "token"),
+            run.accelerator.split("-")[0].upper(),
+            run.dtype,
+            f"{run.hours / 1e6:.3g}",
+            f"{100 * run.mfu:.1f}",
+        ]
+        for run in whole_runs()
+    ]
+    head = (
+        "model", "N", "D", "chip", "peak of", "accelerator-hours [million h]",
+        "6ND over the peak [%]",
+    )  # fmt: skip
+    return html_table(head, rows, "whole runs, stops and restarts included")

@@ -34,6 +34,8 @@ NAMES = (
     "price_of_a_point",
     "roofline",
     "memory_stack",
+    "batch_limit",
+    "goodput",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -242,7 +242,7 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("goodput", {}, "work between checkpoints", "18.6 min"),
     ("goodput", {"nodes": 8}, "time between failures", "33 days"),
     ("goodput", {"nodes": 8}, "work between checkpoints", "5.13 hours"),
-    ("goodput", BESIDE, "work kept", "95.53%"),
+    ("goodput", BESIDE, "work kept", "95.52%"),
     ("goodput", {"rate": 23.7}, "time between failures", "29.7 min"),
     ("memory_stack", BOTH | {"b": 4}, "activations and logits", "9.86 GiB"),
 ]

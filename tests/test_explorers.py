@@ -137,6 +137,8 @@ WIDE = {"accelerator": "a100-sxm-80gb", "M": "2048", "tp": "8"}
 BOTH = {"sp": True, "recompute": "selective"}
 HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
         "sp": True, "fused": True}  # fmt: skip
+LOFT = {"shape": "loft", "n": "64", "B": "2048", "critical": 8.49e6}
+BESIDE = {"blocking": False, "best": False, "interval": 5.0}
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -228,6 +230,20 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("memory_stack", {"shape": "hall"}, "largest micro-batch", "not even one"),
     ("memory_stack", HALL, "total", "= 63.4"),
     ("memory_stack", HALL | {"v": 3}, "total", "= 74.68 GB"),
+    ("batch_limit", {}, "tokens per accelerator", "4,096"),
+    ("batch_limit", {"B": "1024"}, "tokens per accelerator", "256"),
+    ("batch_limit", {"B": "1024"}, "speed over half as many", "× 0.85, slower"),
+    ("batch_limit", {"B": "1024", "cp": True}, "speed over half as many", "× 1.55"),
+    ("batch_limit", {"B": "1024"}, "steps over the least", "× 16.6"),
+    ("batch_limit", LOFT, "speed over half as many", "× 2.00, faster"),
+    ("batch_limit", LOFT | {"n": "65536", "B": "128"}, "MFU", "no layout"),
+    ("goodput", {}, "time between failures", "3.09 hours"),
+    ("goodput", {}, "work kept", "87.58%"),
+    ("goodput", {}, "work between checkpoints", "18.6 min"),
+    ("goodput", {"nodes": 8}, "time between failures", "33 days"),
+    ("goodput", {"nodes": 8}, "work between checkpoints", "5.13 hours"),
+    ("goodput", BESIDE, "work kept", "95.52%"),
+    ("goodput", {"rate": 23.7}, "time between failures", "29.7 min"),
     ("memory_stack", BOTH | {"b": 4}, "activations and logits", "9.86 GiB"),
     ("collective_cost", {}, "measured", "0.05089 ms"),
     ("collective_cost", {"nodes": "4"}, "measured", "0.3783 ms"),

@@ -39,6 +39,8 @@ NAMES = (
     "step_breakdown",
     "layout_search",
     "calibrate",
+    "batch_limit",
+    "goodput",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

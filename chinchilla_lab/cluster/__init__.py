@@ -54,6 +54,7 @@ from chinchilla_lab.cluster.cost import (
     published_hours,
     rental_cost,
 )
+from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.failures import (
     DEFAULT_RELIABILITY,
     FailureRecord,
@@ -114,6 +115,7 @@ __all__ = [
     "ACCELERATORS",
     "BATCH_LAWS",
     "DEFAULT_RELIABILITY",
+    "EXAMPLE_CLUSTERS",
     "RECIPES",
     "STACKS",
     "UNCALIBRATED",
@@ -162,6 +164,7 @@ __all__ = [
     "compute_bound_tokens",
     "divisible_batch",
     "energy",
+    "example_cluster",
     "failure_rate",
     "failure_records",
     "fit_alpha_beta",

@@ -10,6 +10,7 @@ from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.batch import WARMUP_STEPS_SAVED, divisible_batch
 from chinchilla_lab.cluster.local_training import bandwidth_saving, loss_ratio
 from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import Speed, fastest
@@ -429,10 +430,11 @@ def _local_lever(plan: Plan, speed: Speed, hourly: float) -> list[Lever]:
     saved = step.items["dp_traffic"] * (1.0 - seldom / every)
     factor = (step.seconds - saved) / step.seconds
     ends = []
+    law = silent(plan.problem.law)
     for ratio in loss_ratio(min(plan.N, LOCAL_CHECKED)):
         try:
-            need = float(optimal_for_loss(plan.problem.law, plan.loss / ratio).C)
-            have = float(optimal_for_loss(plan.problem.law, plan.loss).C)
+            need = float(optimal_for_loss(law, plan.loss / ratio).C)
+            have = float(optimal_for_loss(law, plan.loss).C)
         except InfeasibleError:
             ends.append(float("inf"))
         else:

@@ -17,6 +17,7 @@ from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.memory import Recipe
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.shape.family import FAMILIES
 from chinchilla_lab.units import FLOP_PER_ND, HOUR
 
@@ -255,7 +256,7 @@ class Problem:
     def first_compute(self) -> float:
         """Compute that the answer will need, to the first guess, [FLOP]."""
         if self.target_loss is not None and self.objective != "loss":
-            return float(optimal_for_loss(self.law, self.target_loss).C)
+            return float(optimal_for_loss(silent(self.law), self.target_loss).C)
         limits = [] if self.compute is None else [self.compute]
         seconds = float(self.usable_seconds(0.0, 1.0))
         if np.isfinite(seconds):
@@ -265,7 +266,7 @@ class Problem:
 
     def first_size(self) -> float:
         """Compute-optimal size at that compute, [parameter]."""
-        return float(compute_optimal(self.law, self.first_compute()).N)
+        return float(compute_optimal(silent(self.law), self.first_compute()).N)
 
     def batches(self) -> tuple[int, ...]:
         """Batches to try, largest first, [sequence]."""

@@ -206,7 +206,20 @@ def solve(problem: Problem, progress: Progress | None = None) -> Plan:
     -------
     Plan
         The best plan with its alternatives, [-]
+
+    Warns
+    -----
+    ExtrapolationWarning
+        If the plan leaves the fitted range of the law.
     """
+    made = _solve(problem, progress)
+    problem.law.warn_outside(
+        N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
+    )
+    return made
+
+
+def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
     if problem.shape_family is None:
         return _any_size(problem)
     guess = _guess(problem)
@@ -337,7 +350,6 @@ def _refuse(problem: Problem, guess: float) -> None:
     """Say which limit nothing meets, and what would."""
     machine = problem.cluster
     family = problem.shape_family or "llama"
-    free = problem.with_(deadline=None, budget=None)
     if problem.objective != "loss" and problem.target_loss is not None:
         limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
         sizes = guess * np.geomspace(0.05, 20.0, 200)
@@ -345,7 +357,8 @@ def _refuse(problem: Problem, guess: float) -> None:
             limit.refuse(problem.target_loss)
         if problem.deadline is not None or problem.budget is not None:
             try:
-                need = solve(free.with_(objective="time"))
+                free = problem.with_(deadline=None, budget=None, objective="time")
+                need = _solve(free)
             except InfeasibleError:
                 pass
             else:
@@ -354,10 +367,18 @@ def _refuse(problem: Problem, guess: float) -> None:
     least = shape[0] if shape else None
     room = machine.chip.memory if problem.memory_limit is None else problem.memory_limit
     what = f"N={text(guess, 'parameter')}"
+    one_step = FLOP_PER_ND * guess * problem.batches()[-1] * problem.seq_len
+    if problem.objective == "loss" and problem.first_compute() < one_step:
+        raise InfeasibleError(
+            f"the limits leave {text(problem.first_compute(), 'FLOP')} to {what}, less "
+            f"than one step of {problem.batches()[-1]} sequences; check their units "
+            "(a deadline is in seconds), raise them or lower batch_limit"
+        )
     if least is None:
         raise InfeasibleError(
-            f"{what} leaves the sizes of the family {family!r}; choose another "
-            f"shape_family: {', '.join(FAMILIES)}"
+            f"{what}, the best of {text(problem.first_compute(), 'FLOP')}, leaves the "
+            f"sizes of the family {family!r}; choose another shape_family "
+            f"({', '.join(FAMILIES)}), or check the units of the limits"
         )
     raise InfeasibleError(
         f"no layout of any shape near {what} divides and fits "

@@ -8,7 +8,12 @@ import typer
 
 from chinchilla_lab import __version__
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.cli import commands_laws, commands_machine, commands_plans
+from chinchilla_lab.cli import (
+    commands_laws,
+    commands_machine,
+    commands_model,
+    commands_plans,
+)
 from chinchilla_lab.cli.output import note
 from chinchilla_lab.fitting.refusals import RefusedFitError
 from chinchilla_lab.planning.closure import ClosureError
@@ -27,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for group in (commands_laws, commands_machine, commands_plans):
+for group in (commands_laws, commands_model, commands_machine, commands_plans):
     for name, function in group.COMMANDS.items():
         app.command(name)(function)
 

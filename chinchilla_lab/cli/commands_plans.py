@@ -31,9 +31,9 @@ from chinchilla_lab.planning.closure import closure, require, typed
 from chinchilla_lab.planning.compare import compare as compare_plans
 from chinchilla_lab.planning.compare import compare_runs, export
 from chinchilla_lab.planning.levers import levers as levers_of
+from chinchilla_lab.planning.plans import plan as make_plan
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import sensitivity
-from chinchilla_lab.planning.solve import plan as make_plan
 from chinchilla_lab.units import parse
 from chinchilla_lab.validation.report import HEADER, validation_rows
 

@@ -58,18 +58,20 @@ from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.failures import (
     DEFAULT_RELIABILITY,
     FailureRecord,
-    Goodput,
     Reliability,
     Stragglers,
-    checkpoint_interval,
     failure_rate,
     failure_records,
-    goodput,
-    least_overhead,
     mttf,
-    restart_budget,
     spares,
     stragglers,
+)
+from chinchilla_lab.cluster.goodput import (
+    Goodput,
+    checkpoint_interval,
+    goodput,
+    least_overhead,
+    restart_budget,
 )
 from chinchilla_lab.cluster.hardware import Cluster, mfu, ridge_point
 from chinchilla_lab.cluster.layout import Layout

@@ -138,7 +138,7 @@ def compare(
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> both = compare([plan(loft, deadline=d * 86400) for d in (15, 30)])
     >>> both.same_compute

@@ -241,7 +241,7 @@ def intervals(
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> doubt = intervals(plan(loft, deadline=30 * 86400))
     >>> doubt.days[0] < 30 < doubt.days[1]

@@ -335,7 +335,7 @@ def levers(plan: Plan) -> Levers:
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> found = levers(plan(loft, deadline=30 * 86400))
     >>> found["no full recomputation"].worth > found["network as it is"].worth

@@ -12,7 +12,8 @@ from chinchilla_lab.checks import fraction, non_negative, one_of, positive, whol
 from chinchilla_lab.cluster.accelerators import DTYPES, Price
 from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch
 from chinchilla_lab.cluster.cost import as_price
-from chinchilla_lab.cluster.failures import Goodput, Reliability
+from chinchilla_lab.cluster.failures import Reliability
+from chinchilla_lab.cluster.goodput import Goodput
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.memory import Recipe
 from chinchilla_lab.cluster.stacks import Stack, find_stack
@@ -95,6 +96,8 @@ class Problem:
         Axes of the layout search, restricted, [-]
     keep : int
         Plans to return, [-]
+    thorough : bool
+        Look at all shapes near the best size, not only at one for each size, [-]
     """
 
     cluster: Cluster
@@ -121,6 +124,7 @@ class Problem:
     serving_utilisation: float | None = None
     options: dict[str, Sequence[Any]] = field(default_factory=dict)
     keep: int = 5
+    thorough: bool = True
 
     def __post_init__(self) -> None:
         needs_loss(self.law, "plan")

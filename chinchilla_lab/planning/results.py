@@ -6,7 +6,7 @@ from typing import Any
 
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.cluster.cost import Cost
-from chinchilla_lab.cluster.failures import Goodput
+from chinchilla_lab.cluster.goodput import Goodput
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.speed import Speed

@@ -6,8 +6,8 @@ from typing import Any
 
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.planning.plans import plan
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.solve import plan
 
 __all__ = ["sweep"]
 

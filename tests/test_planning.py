@@ -32,6 +32,7 @@ from chinchilla_lab.laws import (
 from chinchilla_lab.planning import (
     UTILISATION_BAND,
     ClosureError,
+    choose,
     closure,
     compare,
     estimate_run,
@@ -755,3 +756,19 @@ def test_shapes_that_cannot_run_are_refused(loft):
         measured_shift(LAW, [1e9], [0.4], 1e17, naive_N=1e9)
     with pytest.raises(ValueError, match="one of them"):
         measured_shift(LAW, [1e9, 2e9], [0.4, 0.4], 1e17)
+
+
+def test_least_cost_takes_the_smallest_cluster_that_meets_the_deadline():
+    sizes = [h100(n) for n in (64, 128, 256)]
+    soonest = choose(sizes, objective="time", target_loss=2.05)
+    cheapest = choose(sizes, objective="cost", target_loss=2.05)
+    assert soonest[0].problem.n == 256
+    assert cheapest[0].dollars == min(p.dollars for p in soonest)
+    slow = cheapest[0].days
+    if slow > soonest[0].days:
+        hurry = choose(
+            sizes, objective="cost", target_loss=2.05, deadline=0.6 * slow * DAY
+        )
+        assert hurry[0].problem.n > cheapest[0].problem.n
+    with pytest.raises(InfeasibleError, match="larger cluster"):
+        choose(sizes, objective="cost", target_loss=1.9, deadline=DAY)

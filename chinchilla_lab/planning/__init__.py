@@ -33,7 +33,7 @@ from chinchilla_lab.planning.shift import (
     mfu_slope,
     size_shift,
 )
-from chinchilla_lab.planning.sweep import sweep
+from chinchilla_lab.planning.sweep import choose, sweep
 
 __all__ = [
     "OBJECTIVES",
@@ -53,6 +53,7 @@ __all__ = [
     "Sensitivity",
     "SizeShift",
     "Worth",
+    "choose",
     "closure",
     "compare",
     "compare_runs",

@@ -79,6 +79,7 @@ def _refuse_any(problem: Problem, share: float) -> None:
 
 
 def out_of_time(problem: Problem, need: Plan) -> str:
+    """Say how long the target takes, and what would be enough."""
     parts = [
         f"target_loss={problem.target_loss:.6g} takes at least {need.days:.3g} days"
     ]

@@ -47,6 +47,7 @@ def usual_shapes(
 
 
 def ladder_steps(problem: Problem, low: float, high: float) -> list[TransformerShape]:
+    """Return shapes from a small size to a large one, a few for each step."""
     family = problem.shape_family or "llama"
     first, last = (round(float(np.log(x)) / COARSE) for x in (low, high))
     rungs = [
@@ -58,6 +59,7 @@ def ladder_steps(problem: Problem, low: float, high: float) -> list[TransformerS
 
 
 def shapes_around(problem: Problem, N: float) -> list[TransformerShape]:
+    """Return shapes around a size, those that divide most often first."""
     near = [s for _, s in shapes_near(N, NEAR, problem.shape_family or "llama")]
 
     def order(shape: TransformerShape) -> tuple[int, int]:

@@ -166,8 +166,19 @@ def _guess(problem: Problem) -> float:
     try:
         return any_size(smooth).N
     except InfeasibleError:
+        if problem.utilisation is None and _beyond_the_peak(smooth):
+            _refuse(problem, problem.first_size())
         # the machine may do better than the guess
         return problem.first_size()
+
+
+def _beyond_the_peak(smooth: Problem) -> bool:
+    """Whether not even a machine at its peak would meet the limits."""
+    try:
+        any_size(smooth.with_(utilisation=1.0))
+    except InfeasibleError:
+        return True
+    return False
 
 
 def _smaller(problem: Problem, guess: float) -> list[Plan]:

@@ -407,8 +407,8 @@ def _shape_lever(plan: Plan, hourly: float) -> list[Lever]:
     if not len(shares):
         return []
     quarter, median, three = np.percentile(shares, [25.0, 50.0, 75.0])
-    ends = plan.utilisation / three, plan.utilisation / quarter
-    factor = plan.utilisation / median
+    ends = float(plan.utilisation / three), float(plan.utilisation / quarter)
+    factor = float(plan.utilisation / median)
     days = plan.days * (factor - 1.0)
     return [
         Lever(

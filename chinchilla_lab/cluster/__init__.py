@@ -54,21 +54,24 @@ from chinchilla_lab.cluster.cost import (
     published_hours,
     rental_cost,
 )
+from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.failures import (
     DEFAULT_RELIABILITY,
     FailureRecord,
-    Goodput,
     Reliability,
     Stragglers,
-    checkpoint_interval,
     failure_rate,
     failure_records,
-    goodput,
-    least_overhead,
     mttf,
-    restart_budget,
     spares,
     stragglers,
+)
+from chinchilla_lab.cluster.goodput import (
+    Goodput,
+    checkpoint_interval,
+    goodput,
+    least_overhead,
+    restart_budget,
 )
 from chinchilla_lab.cluster.hardware import Cluster, mfu, ridge_point
 from chinchilla_lab.cluster.layout import Layout
@@ -123,6 +126,7 @@ __all__ = [
     "ACCELERATORS",
     "BATCH_LAWS",
     "DEFAULT_RELIABILITY",
+    "EXAMPLE_CLUSTERS",
     "RECIPES",
     "STACKS",
     "UNCALIBRATED",
@@ -176,6 +180,7 @@ __all__ = [
     "compute_bound_tokens",
     "divisible_batch",
     "energy",
+    "example_cluster",
     "failure_rate",
     "failure_records",
     "fit_alpha_beta",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.checks import non_negative, positive, whole
-from chinchilla_lab.cluster.failures import Goodput
+from chinchilla_lab.cluster.goodput import Goodput
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import text
 

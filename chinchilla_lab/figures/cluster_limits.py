@@ -14,14 +14,8 @@ from chinchilla_lab.cluster.accelerators import ACCELERATORS
 from chinchilla_lab.cluster.batch import steps_and_examples
 from chinchilla_lab.cluster.calibration import MeasuredStep
 from chinchilla_lab.cluster.cost import published_hours
-from chinchilla_lab.cluster.failures import (
-    DEFAULT_RELIABILITY,
-    Goodput,
-    checkpoint_interval,
-    failure_records,
-    goodput,
-    mttf,
-)
+from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY, failure_records, mttf
+from chinchilla_lab.cluster.goodput import Goodput, checkpoint_interval, goodput
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.search import search
 from chinchilla_lab.cluster.simulation import simulate_goodput

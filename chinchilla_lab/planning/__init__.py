@@ -21,11 +21,19 @@ from chinchilla_lab.planning.estimates import (
     estimate_run,
 )
 from chinchilla_lab.planning.levers import Lever, Levers, levers
+from chinchilla_lab.planning.plans import default_stack, plan, typed_plan
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
-from chinchilla_lab.planning.solve import default_stack, plan, solve, typed_plan
-from chinchilla_lab.planning.sweep import sweep
+from chinchilla_lab.planning.shift import (
+    MeasuredShift,
+    SizeShift,
+    measured_shift,
+    mfu_slope,
+    size_shift,
+)
+from chinchilla_lab.planning.sweep import choose, sweep
 
 __all__ = [
     "OBJECTIVES",
@@ -38,11 +46,14 @@ __all__ = [
     "Intervals",
     "Lever",
     "Levers",
+    "MeasuredShift",
     "Plan",
     "Problem",
     "RunEstimate",
     "Sensitivity",
+    "SizeShift",
     "Worth",
+    "choose",
     "closure",
     "compare",
     "compare_runs",
@@ -51,10 +62,14 @@ __all__ = [
     "export",
     "intervals",
     "levers",
+    "measured_shift",
+    "mfu_slope",
     "plan",
     "require",
     "sensitivity",
+    "size_shift",
     "solve",
+    "solve_at",
     "sweep",
     "typed",
     "typed_plan",

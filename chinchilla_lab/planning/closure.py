@@ -135,7 +135,7 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> closure(plan(loft, deadline=30 * 86400)).holds
     True

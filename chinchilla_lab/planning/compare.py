@@ -16,6 +16,7 @@ from chinchilla_lab.allocation.solving import needs_loss
 from chinchilla_lab.checks import one_of, positive
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.doubt import intervals
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND
@@ -137,7 +138,7 @@ def compare(
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> both = compare([plan(loft, deadline=d * 86400) for d in (15, 30)])
     >>> both.same_compute
@@ -190,7 +191,7 @@ def compare_runs(law: LossLaw, runs: Sequence[tuple[float, float]]) -> Compariso
     for N, D in runs:
         n, d = float(positive("N", N)), float(positive("D", D))
         C = FLOP_PER_ND * n * d
-        best = compute_optimal(with_loss, C)
+        best = compute_optimal(silent(with_loss), C)
         records.append(
             {
                 "label": f"{n:.3g} x {d:.3g}",
@@ -200,7 +201,7 @@ def compare_runs(law: LossLaw, runs: Sequence[tuple[float, float]]) -> Compariso
                 "C_flop": C,
                 "tokens_per_param": d / n,
                 "loss_nats": float(with_loss.loss(n, d)),
-                "efficiency": float(efficiency(with_loss, n, d)),
+                "efficiency": float(efficiency(silent(with_loss), n, d)),
                 "optimal_N": float(best.N),
                 "optimal_D": float(best.D),
                 "optimal_loss_nats": float(best.L) if best.L is not None else None,

@@ -12,6 +12,7 @@ from chinchilla_lab.cluster.failures import Reliability
 from chinchilla_lab.cluster.stacks import STACKS, Stack
 from chinchilla_lab.laws.families import Law
 from chinchilla_lab.laws.published import DEFAULT, PUBLISHED, SPREAD
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import fastest
 from chinchilla_lab.tables import html_table
@@ -143,7 +144,7 @@ def _laws_range(law: Law, C: float) -> Range:
     """Optimal sizes of one budget over laws that count the same parameters."""
     others = [PUBLISHED[name] for name in SPREAD]
     alike = [one for one in (law, *others) if one.N_counts == law.N_counts]
-    sizes = spread(alike, C).N
+    sizes = spread([silent(one) for one in alike], C).N
     return float(sizes.min()), float(sizes.max())
 
 
@@ -240,7 +241,7 @@ def intervals(
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> doubt = intervals(plan(loft, deadline=30 * 86400))
     >>> doubt.days[0] < 30 < doubt.days[1]

@@ -10,6 +10,7 @@ from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.batch import WARMUP_STEPS_SAVED, divisible_batch
 from chinchilla_lab.cluster.local_training import bandwidth_saving, loss_ratio
 from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import Speed, fastest
@@ -334,7 +335,7 @@ def levers(plan: Plan) -> Levers:
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> found = levers(plan(loft, deadline=30 * 86400))
     >>> found["no full recomputation"].worth > found["network as it is"].worth
@@ -406,8 +407,8 @@ def _shape_lever(plan: Plan, hourly: float) -> list[Lever]:
     if not len(shares):
         return []
     quarter, median, three = np.percentile(shares, [25.0, 50.0, 75.0])
-    ends = plan.utilisation / three, plan.utilisation / quarter
-    factor = plan.utilisation / median
+    ends = float(plan.utilisation / three), float(plan.utilisation / quarter)
+    factor = float(plan.utilisation / median)
     days = plan.days * (factor - 1.0)
     return [
         Lever(
@@ -429,10 +430,11 @@ def _local_lever(plan: Plan, speed: Speed, hourly: float) -> list[Lever]:
     saved = step.items["dp_traffic"] * (1.0 - seldom / every)
     factor = (step.seconds - saved) / step.seconds
     ends = []
+    law = silent(plan.problem.law)
     for ratio in loss_ratio(min(plan.N, LOCAL_CHECKED)):
         try:
-            need = float(optimal_for_loss(plan.problem.law, plan.loss / ratio).C)
-            have = float(optimal_for_loss(plan.problem.law, plan.loss).C)
+            need = float(optimal_for_loss(law, plan.loss / ratio).C)
+            have = float(optimal_for_loss(law, plan.loss).C)
         except InfeasibleError:
             ends.append(float("inf"))
         else:

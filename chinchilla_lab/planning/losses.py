@@ -1,6 +1,7 @@
 """The loss that a plan reaches when its tokens repeat, and the tokens for a loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from chinchilla_lab.allocation.solving import additive
 from chinchilla_lab.allocation.targets import tokens_for_loss
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.laws.families import LossLaw, RepeatedDataLaw
+from chinchilla_lab.laws.families import Fitted, Law, LossLaw, RepeatedDataLaw
 from chinchilla_lab.laws.published import MUENNIGHOFF_2023_REPEATED
 from chinchilla_lab.units import text
 
@@ -16,6 +17,15 @@ __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
 HALVINGS = 60
+L = TypeVar("L", bound=Law)
+
+
+def silent(law: L) -> L:
+    """Return a law that does not warn: a search asks it far and wide.
+
+    The plan that comes out is held against the fitted range once, by the law itself.
+    """
+    return replace(law, fitted=Fitted())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,9 +105,9 @@ class DataLimit:
         """
         n = np.asarray(N, dtype=np.float64)
         if self.unique is None:
-            return tokens_for_loss(self.law, n, L, infeasible="nan")
+            return tokens_for_loss(silent(self.law), n, L, infeasible="nan")
         fresh, _ = self._parts()
-        plain = np.asarray(tokens_for_loss(fresh, n, L, infeasible="nan"))
+        plain = np.asarray(tokens_for_loss(silent(fresh), n, L, infeasible="nan"))
         # beyond the unique tokens: bisect between one epoch and ten thousand
         low = np.full(n.shape, np.log(self.unique))
         high = low + np.log(1e4)

@@ -12,11 +12,13 @@ from chinchilla_lab.checks import fraction, non_negative, one_of, positive, whol
 from chinchilla_lab.cluster.accelerators import DTYPES, Price
 from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch
 from chinchilla_lab.cluster.cost import as_price
-from chinchilla_lab.cluster.failures import Goodput, Reliability
+from chinchilla_lab.cluster.failures import Reliability
+from chinchilla_lab.cluster.goodput import Goodput
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.memory import Recipe
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.shape.family import FAMILIES
 from chinchilla_lab.units import FLOP_PER_ND, HOUR
 
@@ -94,6 +96,8 @@ class Problem:
         Axes of the layout search, restricted, [-]
     keep : int
         Plans to return, [-]
+    thorough : bool
+        Look at all shapes near the best size, not only at one for each size, [-]
     """
 
     cluster: Cluster
@@ -120,6 +124,7 @@ class Problem:
     serving_utilisation: float | None = None
     options: dict[str, Sequence[Any]] = field(default_factory=dict)
     keep: int = 5
+    thorough: bool = True
 
     def __post_init__(self) -> None:
         needs_loss(self.law, "plan")
@@ -255,7 +260,7 @@ class Problem:
     def first_compute(self) -> float:
         """Compute that the answer will need, to the first guess, [FLOP]."""
         if self.target_loss is not None and self.objective != "loss":
-            return float(optimal_for_loss(self.law, self.target_loss).C)
+            return float(optimal_for_loss(silent(self.law), self.target_loss).C)
         limits = [] if self.compute is None else [self.compute]
         seconds = float(self.usable_seconds(0.0, 1.0))
         if np.isfinite(seconds):
@@ -265,7 +270,7 @@ class Problem:
 
     def first_size(self) -> float:
         """Compute-optimal size at that compute, [parameter]."""
-        return float(compute_optimal(self.law, self.first_compute()).N)
+        return float(compute_optimal(silent(self.law), self.first_compute()).N)
 
     def batches(self) -> tuple[int, ...]:
         """Batches to try, largest first, [sequence]."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.cluster.cost import Cost
-from chinchilla_lab.cluster.failures import Goodput
+from chinchilla_lab.cluster.goodput import Goodput
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.speed import Speed
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -133,7 +134,7 @@ class Plan:
     @cached_property
     def compute_optimal_N(self) -> float:
         """Size that the law alone would give the same compute, [parameter]."""
-        return float(compute_optimal(self.problem.law, self.C).N)
+        return float(compute_optimal(silent(self.problem.law), self.C).N)
 
     @property
     def size_ratio(self) -> float:

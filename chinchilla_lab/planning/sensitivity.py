@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from chinchilla_lab.planning.candidates import finish
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.solve import finish
 from chinchilla_lab.planning.speed import fastest
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import DAY, FLOP_PER_ND, GB, HOUR, text
@@ -139,7 +139,7 @@ def sensitivity(plan: Plan) -> Sensitivity:
     Examples
     --------
     >>> from chinchilla_lab.cluster import Cluster
-    >>> from chinchilla_lab.planning.solve import plan
+    >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> found = sensitivity(plan(loft, deadline=30 * 86400))
     >>> {"accelerators", "deadline"} >= {found.binding}

@@ -6,10 +6,10 @@ from typing import Any
 
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.planning.plans import plan
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.solve import plan
 
-__all__ = ["sweep"]
+__all__ = ["choose", "sweep"]
 
 
 def _one(cluster: Cluster, settings: Mapping[str, Any]) -> Plan | None:
@@ -73,3 +73,50 @@ def sweep(
             found[sent[future]] = future.result()
             tell()
     return [one for i in range(len(parts)) for one in found[i]]
+
+
+def choose(
+    clusters: Sequence[Cluster],
+    executor: Executor | None = None,
+    **settings: Any,
+) -> tuple[Plan, ...]:
+    """Plan the same on several clusters and rank them.
+
+    Parameters
+    ----------
+    clusters : sequence of Cluster
+        Machines to choose from, for example of several sizes, [-]
+    executor : concurrent.futures.Executor, optional
+        Where to send the plans, [-]
+    **settings : dict
+        As for :func:`~chinchilla_lab.planning.plan`, [-]
+
+    Returns
+    -------
+    tuple of Plan
+        Plans by their objective, the best first; of equal ones the cheaper, [-]
+
+    Raises
+    ------
+    InfeasibleError
+        If none of the clusters meets the limits.
+
+    Examples
+    --------
+    >>> sizes = [Cluster(accelerator="h100-sxm-80gb", n_accelerators=n)
+    ...          for n in (32, 64, 128)]
+    >>> ranked = choose(sizes, objective="time", target_loss=2.1, thorough=False)
+    >>> [p.problem.n for p in ranked]
+    [128, 64, 32]
+    """
+    if not clusters:
+        raise ValueError("clusters is empty; give at least one")
+    made = sweep([(one, settings) for one in clusters], executor, block=1)
+    found = [one for one in made if one is not None]
+    if not found:
+        sizes = ", ".join(f"{c.n_accelerators:,}" for c in clusters)
+        raise InfeasibleError(
+            f"none of the clusters of {sizes} accelerators meets the limits; loosen a "
+            "limit or add a larger cluster"
+        )
+    return tuple(sorted(found, key=lambda p: (p.score, p.hours)))

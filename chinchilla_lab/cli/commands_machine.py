@@ -1,0 +1,318 @@
+"""Commands about a model on a machine: utilisation, time, layouts, hardware."""
+
+from typing import Annotated, Any
+
+from chinchilla_lab.cli import words
+from chinchilla_lab.cli.options import (
+    Arch,
+    AsCsv,
+    AsJson,
+    ClusterName,
+    Dtype,
+    Gpu,
+    Gpus,
+    HeadDim,
+    Heads,
+    KvHeads,
+    Layers,
+    Mlp,
+    MlpKind,
+    PriceRange,
+    Seq,
+    StackName,
+    Tied,
+    Vocab,
+    Width,
+    option,
+    price_of,
+    sizes,
+)
+from chinchilla_lab.cli.output import emit, note
+from chinchilla_lab.cluster.accelerators import ACCELERATORS
+from chinchilla_lab.cluster.calibration import whole_run_mfu
+from chinchilla_lab.cluster.collectives import (
+    all_gather_time,
+    all_reduce_time,
+    all_to_all_time,
+)
+from chinchilla_lab.cluster.hardware import mfu as share_of_peak
+from chinchilla_lab.cluster.hardware import ridge_point
+from chinchilla_lab.cluster.search import search
+from chinchilla_lab.cluster.stacks import find_stack
+from chinchilla_lab.cluster.step import tokens_per_second_to_mfu
+from chinchilla_lab.planning.estimates import UTILISATION_BAND, estimate_run
+from chinchilla_lab.planning.plans import default_stack
+from chinchilla_lab.units import GB, parse, text
+
+__all__ = ["COMMANDS"]
+
+Record = dict[str, Any]
+SomeParams = Annotated[
+    str | None, option("--params", "-N", help="parameters", metavar="N")
+]
+Active = Annotated[
+    str | None, option("--active-params", help="parameters that a token uses")
+]
+SomeTokens = Annotated[str | None, option("--tokens", "-D", help="tokens", metavar="D")]
+RecipeName = Annotated[
+    str, option("--recipe", help="bytes of a parameter: a name, or 2:2:12")
+]
+
+
+def _peak(gpu: str | None, peak: str | None, dtype: str) -> tuple[Any, float, str]:
+    """Return what takes a share of, the rate itself, and what to call it."""
+    if (gpu is None) == (peak is None):
+        raise ValueError("give --gpu h100-sxm or --peak 989e12, one of them")
+    if peak is not None:
+        rate = parse(peak, "FLOP/s")
+        return rate, rate, "peak as given"
+    chip = words.chip(str(gpu))
+    return chip, chip.peak(dtype), f"dense {dtype} peak of {chip.name}"
+
+
+def mfu(
+    achieved: Annotated[
+        str | None, option("--achieved", help="model FLOP/s of one accelerator")
+    ] = None,
+    active_params: Active = None,
+    params: SomeParams = None,
+    tokens: SomeTokens = None,
+    gpu_hours: Annotated[
+        str | None, option("--gpu-hours", help="of the whole run")
+    ] = None,
+    tokens_per_second: Annotated[
+        str | None, option("--tokens-per-second", help="of the whole job, with --arch")
+    ] = None,
+    arch: Arch = None,
+    seq: Seq = 4096,
+    attention: Annotated[
+        str, option("--count", help="attention: full, causal, none")
+    ] = "full",
+    gpu: Gpu = None,
+    gpus: Gpus = None,
+    peak: Annotated[str | None, option("--peak", help="dense peak of your own")] = None,
+    dtype: Dtype = "bf16",
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Share of the dense peak: of a rate, of a speed, or of published hours."""
+    if tokens_per_second is not None:
+        machine = words.cluster(None, gpu, gpus)
+        shape = words.shape(arch, {})
+        share = tokens_per_second_to_mfu(
+            shape, parse(tokens_per_second, "count"), machine, seq, dtype,
+            attention,  # type: ignore[arg-type]
+        )  # fmt: skip
+        rate = machine.chip.peak(dtype)
+        label = f"dense {dtype} peak of {machine.chip.name}, attention {attention}"
+        reached = share * rate
+    else:
+        of, rate, label = _peak(gpu, peak, dtype)
+        if achieved is not None:
+            reached = parse(achieved, "FLOP/s")
+            share = share_of_peak(reached, of, dtype)
+        else:
+            size = active_params or params
+            if size is None or tokens is None or gpu_hours is None:
+                raise ValueError(
+                    "give --achieved, or --tokens-per-second with --arch, or "
+                    "--active-params, --tokens and --gpu-hours"
+                )
+            share = whole_run_mfu(
+                parse(size, "parameter"), parse(tokens, "token"),
+                parse(gpu_hours, "count"), of, dtype,
+            )  # fmt: skip
+            reached = share * rate
+    record: Record = {
+        "mfu": share, "achieved_flop_per_s": reached, "peak_flop_per_s": rate,
+        "peak": label, "dtype": dtype,
+    }  # fmt: skip
+    emit([record], f"{label}: {text(rate, 'FLOP/s', 4)}", as_json, as_csv)
+
+
+def time(
+    params: Annotated[
+        str, option("--params", "-N", help="active parameters", metavar="N")
+    ],
+    tokens: Annotated[str, option("--tokens", "-D", help="tokens", metavar="D")],
+    gpu: Gpu = None,
+    gpus: Gpus = None,
+    cluster: ClusterName = None,
+    mfu: Annotated[str | None, option("--mfu", help="6ND over the dense peak")] = None,
+    calibrate_from: Annotated[
+        str | None,
+        option(
+            "--calibrate-from", "--like", help="a run: N:D:hours", metavar="N:D:HOURS"
+        ),
+    ] = None,
+    price: PriceRange = None,
+    dtype: Dtype = "bf16",
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Days, hours and dollars of a run; a band if no utilisation is known."""
+    like = None
+    if calibrate_from is not None:
+        parts = calibrate_from.split(":")
+        if len(parts) != 3:
+            raise ValueError(
+                f"--calibrate-from {calibrate_from!r}: write N:D:hours, for example "
+                "70B:2T:1720320"
+            )
+        like = (parse(parts[0], "parameter"), parse(parts[1], "token"),
+                parse(parts[2], "count"))  # fmt: skip
+        if cluster is None and gpu is None:
+            # hours carry over whatever the chip: its peak cancels
+            gpu = "a100-sxm-80gb"
+            note("chip of the other run is not given; its peak cancels in the hours")
+        if cluster is None and gpus is None:
+            gpus = "1"
+    machine = words.cluster(cluster, gpu, gpus)
+    found = estimate_run(
+        parse(params, "parameter"), parse(tokens, "token"), machine,
+        None if mfu is None else parse(mfu, "count"), like, price_of(price), dtype,
+    )  # fmt: skip
+    if found.assumed:
+        low, high = UTILISATION_BAND
+        note(
+            f"no --mfu: shown is the band of published runs, {low:.0%} to {high:.0%} "
+            "of the dense peak; a step model would say more (plan, layouts)"
+        )
+    which = (0, 1, 2) if found.assumed else (1,)
+    records: list[Record] = []
+    for i in which:
+        cost = found.cost
+        hours = found.hours[i]
+        records.append(
+            {
+                "mfu": found.utilisation[2 - i], "days": found.days[i],
+                "accelerator_hours": hours,
+                "usd_low": None if cost is None else hours * cost.price.low,
+                "usd_high": None if cost is None else hours * cost.price.high,
+                "C_flop": found.C, "n_accelerators": machine.n_accelerators,
+                "accelerator": machine.chip.name,
+            }
+        )  # fmt: skip
+    emit(records, "6ND over rate", as_json, as_csv)
+
+
+def layouts(
+    batch: Annotated[str, option("--batch", help="tokens of a step")],
+    cluster: ClusterName = None,
+    gpu: Gpu = None,
+    gpus: Gpus = None,
+    arch: Arch = None,
+    layers: Layers = None,
+    d_model: Width = None,
+    d_ff: Mlp = None,
+    heads: Heads = None,
+    kv_heads: KvHeads = None,
+    head_dim: HeadDim = None,
+    vocab: Vocab = None,
+    mlp: MlpKind = "gated",
+    tied: Tied = "false",
+    seq: Seq = 4096,
+    stack: StackName = None,
+    dtype: Dtype = "bf16",
+    top: Annotated[int, option("--top", help="how many to show")] = 10,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Layouts that fit, the fastest first."""
+    machine = words.cluster(cluster, gpu, gpus)
+    shape = words.shape(
+        arch, sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied)
+    )
+    used = find_stack(stack or default_stack(machine))
+    sequences = int(parse(batch, "token") // seq)
+    found = search(shape, machine, sequences, seq, used, dtype, keep=top)
+    records: list[Record] = [
+        {
+            "layout": step.layout.label(), "step_s": step.seconds,
+            "over_best": step.seconds / found.best.seconds, "tie": found.is_tie(step),
+            "mfu": step.mfu("none"), "memory_gb": float(room) / GB,
+            "tokens_per_second": step.tokens_per_second,
+        }
+        for step, room in zip(found.steps, found.memory, strict=True)
+    ]  # fmt: skip
+    note(
+        f"{found.n_feasible:,} of {found.n_points:,} layouts divide and fit; "
+        f"{found.n_ties} within {found.tie:.0%} of the best"
+    )
+    emit(records, f"{used.name}: {found.best.label}", as_json, as_csv)
+
+
+def hardware(gpu: Gpu = None, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+    """List the accelerators: dense peaks, one-way links, dated prices, sources."""
+    chips = list(ACCELERATORS.values()) if gpu is None else [words.chip(gpu)]
+    records: list[Record] = [
+        {
+            "id": c.id, "name": c.name,
+            "bf16_dense_tflops": c.peaks.get("bf16", float("nan")) / 1e12,
+            "fp8_dense_tflops": c.peaks.get("fp8", float("nan")) / 1e12,
+            "best_bf16_tflops": c.gemm_ceilings.get("bf16", float("nan")) / 1e12,
+            "hbm_gb": None if c.hbm_bytes is None else c.hbm_bytes / GB,
+            "hbm_gbps": None if c.hbm_bandwidth is None else c.hbm_bandwidth / GB,
+            "domain": c.scaleup_domain,
+            "scaleout_gbps": None if c.scaleout_bandwidth is None
+            else c.scaleout_bandwidth / GB,
+            "usd_low": None if c.price is None else c.price.low,
+            "usd_high": None if c.price is None else c.price.high,
+            "price_date": None if c.price is None else c.price.date,
+            "source": c.source, "evidence": c.evidence,
+        }
+        for c in chips
+    ]  # fmt: skip
+    tall = len(records) == 1
+    emit(records, "accelerators", as_json, as_csv, tall=tall)
+
+
+def roofline(
+    gpu: Annotated[str, option("--gpu", help="chip")],
+    dtype: Dtype = "bf16",
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Ridge point of a chip: FLOP per byte above which the peak binds."""
+    chip = words.chip(gpu)
+    record: Record = {
+        "accelerator": chip.name, "dtype": dtype, "peak_flop_per_s": chip.peak(dtype),
+        "hbm_gbps": float(chip.need("hbm_bandwidth")) / GB,
+        "ridge_flop_per_byte": ridge_point(chip, dtype),
+    }  # fmt: skip
+    emit([record], "dense peak over memory bandwidth", as_json, as_csv)
+
+
+def comm(
+    size: Annotated[str, option("--bytes", help="size of the array")],
+    ranks: Annotated[int, option("--ranks", help="ranks")],
+    bandwidth: Annotated[str, option("--bw", help="rate of a rank, one way")],
+    collective: Annotated[
+        str, option("--collective", help="allgather, allreduce or alltoall")
+    ] = "allreduce",
+    latency: Annotated[str, option("--latency", help="time of a hop")] = "0",
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Time of a collective on a ring."""
+    known = {
+        "allgather": all_gather_time, "allreduce": all_reduce_time,
+        "alltoall": all_to_all_time,
+    }  # fmt: skip
+    word = collective.replace("-", "").replace("_", "").lower()
+    if word not in known:
+        raise ValueError(f"--collective {collective!r}: choose from {', '.join(known)}")
+    took = known[word](
+        parse(size, "byte"), ranks, parse(bandwidth, "byte/s"), parse(latency, "s")
+    )
+    record: Record = {
+        "collective": word, "ranks": ranks, "seconds": float(took),
+        "milliseconds": 1e3 * float(took),
+    }  # fmt: skip
+    emit([record], "ring", as_json, as_csv)
+
+
+COMMANDS = {
+    "mfu": mfu, "time": time,
+    "layouts": layouts, "hardware": hardware, "roofline": roofline, "comm": comm,
+}  # fmt: skip

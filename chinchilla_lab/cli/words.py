@@ -1,0 +1,168 @@
+"""From what people type to what the library takes: laws, chips, clusters, shapes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chinchilla_lab.cluster.accelerators import ACCELERATORS, Accelerator
+from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.fitting.fitted import load_law
+from chinchilla_lab.laws.families import Law, LossLaw, RatioLaw
+from chinchilla_lab.laws.published import PUBLISHED
+from chinchilla_lab.shape.known import SHAPES
+from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.units import parse
+
+__all__: list[str] = []
+
+ALIASES = {
+    "rule20": "ratio-20",
+    "chinchilla": "ratio-20",
+    "epoch": "besiroglu-2024",
+    "besiroglu": "besiroglu-2024",
+    "hoffmann": "hoffmann-2022",
+    "hoffmann-tex": "hoffmann-2022",
+    "hoffmann-rounded": "hoffmann-2022-printed",
+    "kaplan": "kaplan-2020-cmin",
+    "kaplan-joint": "kaplan-2020-joint",
+    "repeated": "muennighoff-2023-repeated",
+}
+
+
+def quantity(written: str | None, unit: str) -> float | None:
+    """Read a quantity, or nothing."""
+    return None if written is None else parse(written, unit)
+
+
+def numbers(written: str, unit: str) -> list[float]:
+    """Read quantities parted by commas; a comma inside a number is no separator."""
+    return [parse(word.strip(), unit) for word in written.split(",") if word.strip()]
+
+
+def pair(written: str, option: str) -> tuple[float, float]:
+    """Read N:D."""
+    words = written.split(":")
+    if len(words) != 2:
+        raise ValueError(f"{option} {written!r}: write N:D, for example 70B:1.4T")
+    return parse(words[0], "parameter"), parse(words[1], "token")
+
+
+def law(name: str) -> Law:
+    """Return a law by its name, an alias, a ratio (``ratio:15``) or a file of a fit."""
+    word = name.strip()
+    key = ALIASES.get(word, word)
+    if key in PUBLISHED:
+        return PUBLISHED[key]
+    if word.endswith(".json") or Path(word).is_file():
+        return load_law(word)
+    if word.startswith("ratio:"):
+        ratio = parse(word.removeprefix("ratio:"), "count")
+        return RatioLaw(
+            name=word, label=f"{ratio:g} tokens per parameter", tokens_per_param=ratio
+        )
+    raise ValueError(
+        f"no law {word!r}; known: {', '.join(PUBLISHED)}; short: "
+        f"{', '.join(ALIASES)}; or ratio:15, or the file of a fit"
+    )
+
+
+def laws(names: str) -> list[Law]:
+    """Return laws parted by commas."""
+    return [law(name) for name in names.split(",") if name.strip()]
+
+
+def loss_law(name: str) -> LossLaw:
+    """Return a law with a loss."""
+    found = law(name)
+    if not isinstance(found, LossLaw):
+        raise ValueError(
+            f"law {name!r} knows no loss; use one that does, such as besiroglu-2024"
+        )
+    return found
+
+
+def chip(name: str) -> Accelerator:
+    """Return a chip by its id or the start of its parts, or one of a typed peak."""
+    word = name.strip().lower()
+    if word.startswith("custom:"):
+        peak = parse(word.removeprefix("custom:"), "FLOP/s")
+        return Accelerator(
+            id=word, name=f"chip of {peak:.4g} FLOP/s", peaks={"bf16": peak},
+            source="typed", where="command line", accessed="now", evidence="estimate",
+        )  # fmt: skip
+    if word in ACCELERATORS:
+        return ACCELERATORS[word]
+    wanted = word.replace("_", "-").split("-")
+    found = [
+        key
+        for key in ACCELERATORS
+        if all(any(p.startswith(w) for p in key.split("-")) for w in wanted)
+    ]
+    if len(found) == 1:
+        return ACCELERATORS[found[0]]
+    if found:
+        raise ValueError(f"gpu {name!r} could be any of: {', '.join(found)}; say which")
+    raise ValueError(
+        f"no accelerator {name!r}; known: {', '.join(ACCELERATORS)}; or "
+        "custom:35.6e12 for a peak of your own"
+    )
+
+
+def cluster(
+    name: str | None, gpu: str | None = None, gpus: str | None = None
+) -> Cluster:
+    """Return a cluster: an example, a file, 64xh100-sxm, or chip and number."""
+    if name is not None and (gpu is not None or gpus is not None):
+        raise ValueError("give --cluster or --gpu and --gpus, not both")
+    if name is None:
+        if gpu is None or gpus is None:
+            raise ValueError(
+                "no machine: give --cluster loft, --cluster machine.toml, "
+                "--cluster 64xh100-sxm, or --gpu and --gpus"
+            )
+        return Cluster(accelerator=chip(gpu), n_accelerators=_count(gpus))
+    if name in EXAMPLE_CLUSTERS:
+        return example_cluster(name)
+    if Path(name).suffix in (".toml", ".json"):
+        if not Path(name).is_file():
+            raise ValueError(f"--cluster {name}: no such file")
+        return Cluster.from_file(name)
+    number, x, kind = name.partition("x")
+    if x and number[:1].isdigit():
+        return Cluster(accelerator=chip(kind), n_accelerators=_count(number))
+    raise ValueError(
+        f"no cluster {name!r}; known: {', '.join(EXAMPLE_CLUSTERS)}; or a TOML or JSON "
+        "file, or 64xh100-sxm"
+    )
+
+
+def _count(written: str) -> int:
+    return int(parse(written, "count"))
+
+
+def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
+    """Return a published shape, or one from its numbers."""
+    typed = {k: v for k, v in given.items() if v is not None}
+    if arch is not None:
+        sizes = {k: v for k, v in typed.items() if k not in ("gated", "tied")}
+        if sizes:
+            raise ValueError(
+                f"give --arch or the sizes of a shape ({', '.join(sizes)})"
+            )
+        if arch not in SHAPES:
+            known = ", ".join(SHAPES)
+            raise ValueError(f"no shape {arch!r}; known: {known}")
+        return SHAPES[arch]
+    needed = ("n_layers", "d_model", "d_ff", "vocab_size")
+    missing = [k for k in needed if k not in typed]
+    if missing:
+        raise ValueError(
+            f"no model: give --arch llama-3-8b or all of --layers, --d-model, --d-ff "
+            f"and --vocab ({', '.join(missing)} missing)"
+        )
+    # without a word on heads take the usual 128 values each
+    if "n_heads" not in typed:
+        width = int(typed["d_model"])
+        typed["n_heads"] = width // 128 if width % 128 == 0 else 1
+    return TransformerShape(**typed)

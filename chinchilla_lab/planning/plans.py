@@ -1,0 +1,275 @@
+"""What a team asks: the best plan, or what a plan of its own would take."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.cluster.accelerators import Price
+from chinchilla_lab.cluster.cost import as_price
+from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY, Reliability
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.memory import Recipe
+from chinchilla_lab.cluster.stacks import Stack, find_stack
+from chinchilla_lab.cluster.step import step_time
+from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.laws.published import DEFAULT
+from chinchilla_lab.planning.candidates import finish
+from chinchilla_lab.planning.losses import DataLimit
+from chinchilla_lab.planning.problem import Objective, Problem
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.search import solve
+from chinchilla_lab.planning.speed import Speed, fastest, typed_speed
+from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.units import FLOP_PER_ND
+
+__all__ = ["default_stack", "plan", "typed_plan"]
+
+Progress = Callable[[float], None]
+
+
+def default_stack(cluster: Cluster) -> str:
+    """Return the stack that is used when none is named.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The machine, [-]
+
+    Returns
+    -------
+    str
+        ``"megatron-bridge"``, fused attention and overlap, calibrated on A100 and
+        scored on H100; ``"simumax-b200"`` for chips whose products were measured far
+        below their ceiling there, [-]
+    """
+    return "simumax-b200" if cluster.chip.id == "b200-sxm" else "megatron-bridge"
+
+
+def plan(
+    cluster: Cluster,
+    *,
+    law: LossLaw = DEFAULT,
+    objective: Objective = "loss",
+    deadline: float | None = None,
+    budget: float | None = None,
+    compute: float | None = None,
+    target_loss: float | None = None,
+    unique_tokens: float | None = None,
+    inference_tokens: float = 0.0,
+    shape_family: str | None = "llama",
+    seq_len: int = 4096,
+    batch_limit: float | None = None,
+    critical_batch: float | None = None,
+    stack: Stack | str | None = None,
+    dtype: str = "bf16",
+    recipe: Recipe | str = "mixed-adam",
+    memory_limit: float | None = None,
+    reliability: Reliability | None = DEFAULT_RELIABILITY,
+    price: Price | float | tuple[float, float] | None = None,
+    utilisation: float | None = None,
+    serving_utilisation: float | None = None,
+    options: dict[str, Sequence[Any]] | None = None,
+    keep: int = 5,
+    thorough: bool = True,
+    progress: Progress | None = None,
+) -> Plan:
+    r"""Find what to train on a cluster, in which shape and layout, for the best end.
+
+    .. math:: \min_{N,\,D,\,\text{shape},\,\text{layout}} \text{objective}
+       \quad\text{with}\quad
+       \frac{D}{v(\text{shape, layout})\,g} \le T, \qquad
+       L(N, D, U) \le L^*
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The machine, [-]
+    law : LossLaw, optional
+        Law with a loss, published or fitted, [-]
+    objective : {"loss", "time", "cost", "lifetime"}, optional
+        Least loss within the limits; or least time, training cost, or training plus
+        serving cost at ``target_loss``, [-]
+    deadline : float, optional
+        Time from start to end, failures included, [s]
+    budget : float, optional
+        Money for training and for serving ``inference_tokens``, [USD]
+    compute : float, optional
+        Training compute 6ND at most, [FLOP]
+    target_loss : float, optional
+        Loss to reach, [nats/token]
+    unique_tokens : float, optional
+        Tokens that differ; more are repeats and wear out, [token]
+    inference_tokens : float, optional
+        Tokens to be served, 2N FLOP each, [token]
+    shape_family : str, optional
+        Key of ``shape.FAMILIES``; None for any N, with ``utilisation``, [-]
+    seq_len : int, optional
+        Tokens of a sequence, [token]
+    batch_limit : float, optional
+        Largest batch; None for the law ``deepseek-2024``, infinity for none, [token]
+    critical_batch : float, optional
+        Critical batch, above which examples are wasted; None for no waste, [token]
+    stack : Stack or str, optional
+        Constants of the software; by default :func:`default_stack`, [-]
+    dtype : {"bf16", "fp8", "tf32"}, optional
+        Format of the matrix products, [-]
+    recipe : Recipe or str, optional
+        Bytes of a parameter, [byte/parameter]
+    memory_limit : float, optional
+        Bytes that a job may fill on an accelerator, [byte]
+    reliability : Reliability, optional
+        Failures and checkpoints; None for a machine that never fails, [-]
+    price : Price or float or tuple of float, optional
+        Rental; by default the range of the chip, [USD/h]
+    utilisation : float, optional
+        Share of the dense peak that 6ND reach, in place of a search of layouts, [-]
+    serving_utilisation : float, optional
+        Share of the peak that serving reaches; by default that of training, [-]
+    options : dict, optional
+        Axes of the layout search, restricted: ``{"recompute": ("none",)}``, [-]
+    keep : int, optional
+        Plans to return, the best included, [-]
+    thorough : bool, optional
+        Look at all shapes near the best size; otherwise at one for each 6 % of size,
+        several times as fast, as a control that moves needs it, [-]
+    progress : callable, optional
+        Called with the share that is done, [-]
+
+    Returns
+    -------
+    Plan
+        The best plan; ``alternatives`` holds the next ones, [-]
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing meets the limits; the message says what would.
+    ValueError
+        If nothing limits the objective, or a figure is missing.
+
+    Notes
+    -----
+    Shapes come from a family in which heads divide and MLPs tile; every one is given
+    its own search of layouts, since a single shape for each N shows divisibility and
+    not scaling. Up to the batch limit examples are taken to be equally good; with
+    ``critical_batch`` they cost 1 + B / B_c. Serving costs 2NT. The bound in time is
+    ``deadline`` and what ``budget`` buys at the middle of the price range.
+
+    References
+    ----------
+    :cite:`hoffmann2022training`; :cite:`sardana2024beyond` for serving;
+    :cite:`muennighoff2023scaling` for repeats
+
+    Examples
+    --------
+    >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    >>> best = plan(loft, deadline=30 * 86400)
+    >>> best.days <= 30, best.shape.n_heads * 128 == best.shape.d_model
+    (True, True)
+    """
+    used = find_stack(default_stack(cluster) if stack is None else stack)
+    problem = Problem(
+        cluster=cluster, law=law, objective=objective, deadline=deadline,
+        budget=budget, compute=compute, target_loss=target_loss,
+        unique_tokens=unique_tokens, inference_tokens=inference_tokens,
+        shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
+        critical_batch=critical_batch, stack=used, stack_given=stack is not None,
+        dtype=dtype, recipe=recipe,
+        memory_limit=memory_limit, reliability=reliability,
+        price=None if price is None else as_price(price), utilisation=utilisation,
+        serving_utilisation=serving_utilisation, options=dict(options or {}),
+        keep=keep, thorough=thorough,
+    )  # fmt: skip
+    return solve(problem, progress)
+
+
+def typed_plan(
+    cluster: Cluster,
+    shape: TransformerShape,
+    D: float,
+    batch: int,
+    layout: Layout | None = None,
+    **settings: Any,
+) -> Plan:
+    """Return what a plan of your own takes: shape, tokens, batch, and layout if known.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The machine, [-]
+    shape : TransformerShape
+        The model, [-]
+    D : float
+        Training tokens, [token]
+    batch : int
+        Sequences of a step, [sequence]
+    layout : Layout, optional
+        How the job is cut; by default the fastest, [-]
+    **settings : dict
+        As for :func:`plan`: ``law``, ``seq_len``, ``stack``, ``dtype``, ``price``,
+        ``reliability``, ``deadline``, ``budget``, ``utilisation`` and so on, [-]
+
+    Returns
+    -------
+    Plan
+        The plan with its time and cost; :func:`~chinchilla_lab.planning.closure` says
+        whether it closes, [-]
+
+    Raises
+    ------
+    InfeasibleError
+        If no layout divides and fits.
+    ValueError
+        If the layout cannot run.
+
+    Examples
+    --------
+    >>> from chinchilla_lab.shape import SHAPES
+    >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    >>> made = typed_plan(loft, SHAPES["llama-3-8b"], D=2e11, batch=512, seq_len=8192)
+    >>> made.batch_tokens, made.days > 1
+    (4194304, True)
+    """
+    given = {"law": DEFAULT, "reliability": DEFAULT_RELIABILITY, **settings}
+    given["stack_given"] = given.get("stack") is not None
+    given["stack"] = find_stack(given.get("stack") or default_stack(cluster))
+    if given.get("price") is not None:
+        given["price"] = as_price(given["price"])
+    given.setdefault("compute", FLOP_PER_ND * shape.params().active * float(D))
+    given["objective"] = "loss"
+    problem = Problem(cluster=cluster, **given)
+    speed: Speed | None = None
+    if problem.utilisation is not None:
+        share = problem.utilisation
+        rate = problem.peak * share / (FLOP_PER_ND * shape.params().active)
+    else:
+        if layout is None:
+            speed = fastest(problem, shape, batch)
+            if speed is None:
+                raise InfeasibleError(
+                    f"no layout divides and fits with batch={batch} sequences on "
+                    f"{problem.n} accelerators; type a layout to see what it would "
+                    "need, change the batch or use more accelerators"
+                )
+        else:
+            step = step_time(
+                shape, cluster, layout, batch, problem.seq_len, problem.stack,
+                problem.dtype,
+            )  # fmt: skip
+            speed = typed_speed(problem, step)
+        share, rate = speed.utilisation, speed.tokens_per_second
+    free = problem.with_(deadline=None, budget=None)
+    made = finish(free, shape, None, speed, share, rate)
+    assert made is not None  # nothing limits it but its own compute
+    loss = DataLimit(law=problem.law, unique=problem.unique_tokens).loss(
+        np.asarray(made.N), np.asarray(D / problem.waste(batch * problem.seq_len))
+    )
+    return replace(
+        made, problem=problem, D=float(D), batch=batch, loss=float(loss),
+        score=float(loss), seconds=float(D) / rate / problem.goodput.share,
+        assumptions=(),
+    )  # fmt: skip

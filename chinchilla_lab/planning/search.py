@@ -1,0 +1,238 @@
+"""The search: layouts inside shapes inside sizes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.planning.any_size import any_size, out_of_time
+from chinchilla_lab.planning.candidates import (
+    best_first,
+    candidate,
+    ladder_steps,
+    shapes_around,
+)
+from chinchilla_lab.planning.losses import DataLimit
+from chinchilla_lab.planning.problem import Problem
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.shape.family import FAMILIES, shapes_near
+from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.units import FLOP_PER_ND, GB, text
+
+__all__ = ["solve", "solve_at"]
+
+Progress = Callable[[float], None]
+
+
+def solve(
+    problem: Problem,
+    progress: Progress | None = None,
+    shapes: Sequence[TransformerShape] | None = None,
+) -> Plan:
+    """Solve a problem that is already put together.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is asked, [-]
+    progress : callable, optional
+        Called with the share that is done, [-]
+    shapes : sequence of TransformerShape, optional
+        Shapes to choose from, instead of those of a family: a single one for each size
+        shows what divisibility alone makes of an answer, [-]
+
+    Returns
+    -------
+    Plan
+        The best plan with its alternatives, [-]
+
+    Warns
+    -----
+    ExtrapolationWarning
+        If the plan leaves the fitted range of the law.
+    """
+    if shapes is None:
+        made = _solve(problem, progress)
+    else:
+        made = _chosen(problem, shapes, progress)
+    problem.law.warn_outside(
+        N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
+    )
+    return made
+
+
+def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:
+    """Solve a problem for a size that is given: its best shape, layout and tokens.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is asked, for example ``plan(...).problem``, [-]
+    N : float
+        Total parameters, [parameter]
+    rtol : float, optional
+        How far a shape may be from it, [-]
+
+    Returns
+    -------
+    Plan
+        The best plan of that size, [-]
+
+    Raises
+    ------
+    InfeasibleError
+        If no shape near N meets the limits.
+    """
+    if problem.shape_family is None:
+        raise ValueError(
+            "shape_family=None has no shapes to choose from; give a family, or compute "
+            "the loss of a size from the law"
+        )
+    near = [s for _, s in shapes_near(N, rtol, problem.shape_family)]
+    return solve(problem, shapes=near)
+
+
+def _chosen(
+    problem: Problem, shapes: Sequence[TransformerShape], progress: Progress | None
+) -> Plan:
+    found = _all(problem, shapes, progress, 0.0, 1.0) if shapes else []
+    if not found:
+        raise InfeasibleError(
+            f"none of the {len(shapes)} shapes given meets the limits on "
+            f"{problem.n} x {problem.cluster.chip.name}; loosen a limit, or give "
+            "shapes whose layers and heads have more divisors"
+        )
+    top = found[: problem.keep]
+    return replace(top[0], alternatives=tuple(top[1:]), n_searched=len(shapes))
+
+
+def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
+    if problem.shape_family is None:
+        return any_size(problem)
+    guess = _guess(problem)
+    coarse = ladder_steps(problem, guess / 2.5, guess * 2.5)
+    found = _all(problem, coarse, progress, 0.0, 0.6 if problem.thorough else 1.0)
+    # a best plan at the rim asks for a wider look
+    for _ in range(4):
+        if not found:
+            break
+        best = found[0].N
+        sizes = [s.params().meanings()[problem.law.N_counts] for s in coarse]
+        if min(sizes) * 1.15 < best < max(sizes) / 1.15:
+            break
+        low, high = (best / 3, best) if best <= min(sizes) * 1.15 else (best, best * 3)
+        more = ladder_steps(problem, low, high)
+        if not more or set(more) <= set(coarse):
+            break
+        coarse = [*coarse, *more]
+        found = best_first(problem, [*found, *_all(problem, more, None, 0.6, 0.6)])
+    if not found:
+        found = _smaller(problem, guess)
+    rest: list[TransformerShape] = []
+    if problem.thorough:
+        near = shapes_around(problem, found[0].N)
+        rest = [s for s in near if s not in set(coarse)]
+        found = best_first(problem, [*found, *_all(problem, rest, progress, 0.6, 1.0)])
+    top = found[: problem.keep]
+    return replace(
+        top[0], alternatives=tuple(top[1:]), n_searched=len(set(coarse)) + len(rest)
+    )
+
+
+def _all(
+    problem: Problem,
+    shapes: Sequence[TransformerShape],
+    progress: Progress | None,
+    start: float,
+    end: float,
+) -> list[Plan]:
+    plans = []
+    batches = problem.batches()[: None if problem.thorough else 1]
+    for i, shape in enumerate(shapes):
+        plans += [
+            made
+            for batch in batches
+            if (made := candidate(problem, shape, batch)) is not None
+        ]
+        if progress is not None:
+            progress(start + (end - start) * (i + 1) / len(shapes))
+    return best_first(problem, plans)
+
+
+def _guess(problem: Problem) -> float:
+    """Size that the limits would favour on a machine of constant utilisation."""
+    smooth = problem.with_(shape_family=None, utilisation=problem.utilisation or 0.4)
+    try:
+        return any_size(smooth).N
+    except InfeasibleError:
+        if problem.utilisation is None and _beyond_the_peak(smooth):
+            _refuse(problem, problem.first_size())
+        # the machine may do better than the guess
+        return problem.first_size()
+
+
+def _beyond_the_peak(smooth: Problem) -> bool:
+    """Whether not even a machine at its peak would meet the limits."""
+    try:
+        any_size(smooth.with_(utilisation=1.0))
+    except InfeasibleError:
+        return True
+    return False
+
+
+def _smaller(problem: Problem, guess: float) -> list[Plan]:
+    """Look at much smaller models before giving up, then say what binds."""
+    shapes = ladder_steps(problem, guess / 60, guess / 2.4)
+    if problem.objective != "loss":
+        shapes += ladder_steps(problem, guess * 2.4, guess * 8)
+    found = _all(problem, shapes, None, 0.0, 0.0)
+    if found:
+        return found
+    _refuse(problem, guess)
+    raise AssertionError  # _refuse always raises
+
+
+def _refuse(problem: Problem, guess: float) -> None:
+    """Say which limit nothing meets, and what would."""
+    machine = problem.cluster
+    family = problem.shape_family or "llama"
+    if problem.objective != "loss" and problem.target_loss is not None:
+        limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
+        sizes = guess * np.geomspace(0.05, 20.0, 200)
+        if not np.any(np.isfinite(limit.tokens(sizes, problem.target_loss))):
+            limit.refuse(problem.target_loss)
+        if problem.deadline is not None or problem.budget is not None:
+            try:
+                free = problem.with_(
+                    deadline=None, budget=None, objective="time", thorough=False
+                )
+                need = _solve(free)
+            except InfeasibleError:
+                pass
+            else:
+                raise InfeasibleError(out_of_time(problem, need))
+    shape = ladder_steps(problem, guess / 1.1, guess * 1.1)
+    least = shape[0] if shape else None
+    room = machine.chip.memory if problem.memory_limit is None else problem.memory_limit
+    what = f"N={text(guess, 'parameter')}"
+    one_step = FLOP_PER_ND * guess * problem.batches()[-1] * problem.seq_len
+    if problem.objective == "loss" and problem.first_compute() < one_step:
+        raise InfeasibleError(
+            f"the limits leave {text(problem.first_compute(), 'FLOP')} to {what}, less "
+            f"than one step of {problem.batches()[-1]} sequences; check their units "
+            "(a deadline is in seconds), raise them or lower batch_limit"
+        )
+    if least is None:
+        raise InfeasibleError(
+            f"{what}, the best of {text(problem.first_compute(), 'FLOP')}, leaves the "
+            f"sizes of the family {family!r}; choose another shape_family "
+            f"({', '.join(FAMILIES)}), or check the units of the limits"
+        )
+    raise InfeasibleError(
+        f"no layout of any shape near {what} divides and fits "
+        f"{problem.n} x {machine.chip.name} with {room / GB:.0f} GB, batches of "
+        f"{' or '.join(map(str, problem.batches()))} sequences of {problem.seq_len}; "
+        "use more accelerators, a larger batch_limit, a shorter seq_len or fewer "
+        "restrictions in options"
+    )

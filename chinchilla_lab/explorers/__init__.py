@@ -34,6 +34,8 @@ NAMES = (
     "price_of_a_point",
     "roofline",
     "memory_stack",
+    "cluster_optimal",
+    "one_plan",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

@@ -24,6 +24,15 @@ from chinchilla_lab.planning.levers import Lever, Levers, levers
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
+from chinchilla_lab.planning.sizes import (
+    Shift,
+    best_on_curve,
+    by_size,
+    coarse_batch,
+    naive_size,
+    shift,
+    time_at,
+)
 from chinchilla_lab.planning.solve import default_stack, plan, solve, typed_plan
 from chinchilla_lab.planning.sweep import sweep
 
@@ -42,8 +51,12 @@ __all__ = [
     "Problem",
     "RunEstimate",
     "Sensitivity",
+    "Shift",
     "Worth",
+    "best_on_curve",
+    "by_size",
     "closure",
+    "coarse_batch",
     "compare",
     "compare_runs",
     "default_stack",
@@ -51,11 +64,14 @@ __all__ = [
     "export",
     "intervals",
     "levers",
+    "naive_size",
     "plan",
     "require",
     "sensitivity",
+    "shift",
     "solve",
     "sweep",
+    "time_at",
     "typed",
     "typed_plan",
 ]

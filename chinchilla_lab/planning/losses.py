@@ -1,6 +1,7 @@
 """The loss that a plan reaches when its tokens repeat, and the tokens for a loss."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from chinchilla_lab.units import text
 __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
-HALVINGS = 60
+HALVINGS = 48  # of ln(1e4): down to the last digits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,6 +44,7 @@ class DataLimit:
     law: LossLaw
     unique: float | None = None
 
+    @cached_property
     def _parts(self) -> tuple[LossLaw, RepeatedDataLaw]:
         if isinstance(self.law, RepeatedDataLaw):
             return self.law.base, self.law
@@ -72,7 +74,7 @@ class DataLimit:
         """
         if self.unique is None:
             return self.law._loss(N, D)
-        fresh, worn = self._parts()
+        fresh, worn = self._parts
         U = np.asarray(self.unique)
         tokens = np.maximum(D, U)
         repeated = worn._worn(np.asarray(N), worn._tokens(U, tokens / U), U)
@@ -96,8 +98,10 @@ class DataLimit:
         n = np.asarray(N, dtype=np.float64)
         if self.unique is None:
             return tokens_for_loss(self.law, n, L, infeasible="nan")
-        fresh, _ = self._parts()
+        fresh, _ = self._parts
         plain = np.asarray(tokens_for_loss(fresh, n, L, infeasible="nan"))
+        if np.all(plain <= self.unique):
+            return plain[()]
         # beyond the unique tokens: bisect between one epoch and ten thousand
         low = np.full(n.shape, np.log(self.unique))
         high = low + np.log(1e4)

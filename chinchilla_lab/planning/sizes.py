@@ -74,7 +74,8 @@ def shift(law: LossLaw, slope: ArrayLike) -> Shift:
     Notes
     -----
     Quadratic in ln N around the optimum at a fixed loss; the time is 6ND over the
-    utilisation. Beyond a slope of a half the true gain is smaller.
+    utilisation. The true valley is flatter on the side of large sizes: at a slope of
+    0.22 the best size is 1.45 times and the gain 3.9 %.
 
     References
     ----------

@@ -15,7 +15,7 @@ from chinchilla_lab.units import text
 __all__ = ["EXPLORER"]
 
 _N = ("8", "64", "512", "2048", "16384")
-# repeats wear the tokens of an additive law
+# repeats were measured for laws with a floor, which the joint law of Kaplan has not
 _LAWS = tuple(name for name in LOSS_LAWS if not name.startswith("kaplan"))
 
 

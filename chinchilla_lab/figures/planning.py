@@ -539,7 +539,7 @@ def four_optima(
 
 
 PLANE_X = (0.15, 2.5)
-PLANE_Y = (0.3, 10.0)
+PLANE_Y = (0.2, 10.0)
 
 
 def series_plane(four: Four | None) -> Series:
@@ -615,7 +615,7 @@ def draw_plane(ax: "Axes", series: Series) -> None:
     ax.minorticks_off()
     ax.set_xlabel("N over the compute-optimal N")
     ax.set_ylabel("D over the compute-optimal D")
-    ax.legend(loc="lower left", fontsize=7.5, ncol=2)
+    ax.legend(loc="upper right", fontsize=7.5, ncol=2)
 
 
 def plot_plane(four: Four) -> Drawing:

@@ -217,7 +217,7 @@ def by_size(
     Returns
     -------
     list of Plan
-        One plan for each size that has one, without repeats; empty if none has
+        One plan for each size that has one, without repeats; empty if none has, [-]
 
     Examples
     --------
@@ -226,7 +226,7 @@ def by_size(
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> made = by_size(plan(loft, deadline=30 * 86400).problem, [1e10, 3e10])
     >>> [f"{p.N:.1e}" for p in made]
-    ['9.8e+09', '3.0e+10']
+    ['1.0e+10', '3.0e+10']
     """
     batches = problem.batches()
     found: dict[TransformerShape, Plan] = {}

@@ -6,7 +6,8 @@ import pytest
 from chinchilla_lab.allocation import tokens_for_loss
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster import Cluster
-from chinchilla_lab.figures.planning import four_optima, one_shape_study, size_study
+from chinchilla_lab.figures.one_plan import four_optima
+from chinchilla_lab.figures.planning import one_shape_study, size_study
 from chinchilla_lab.laws import BESIROGLU_2024, PUBLISHED
 from chinchilla_lab.planning import (
     best_on_curve,

@@ -2,7 +2,7 @@
 
 from chinchilla_lab.explorers.common import budget, law_choice, quantity
 from chinchilla_lab.explorers.core import Choice, Explorer, LogSlider, Panel, Reading
-from chinchilla_lab.figures.planning import (
+from chinchilla_lab.figures.one_plan import (
     Four,
     draw_plane,
     four_optima,

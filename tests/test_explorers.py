@@ -139,6 +139,7 @@ HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
         "sp": True, "fused": True}  # fmt: skip
 LOFT = {"shape": "loft", "n": "64", "B": "2048", "critical": 8.49e6}
 BESIDE = {"blocking": False, "best": False, "interval": 5.0}
+CAPPED = {"n": "16384", "days": 60, "cap": "4194304"}
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -257,6 +258,17 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("calibrate", {}, "baseline, median MFU", "4.1 %"),
     ("calibrate", {"refit": True}, "MAPE", "2.0 %"),
     ("calibrate", {"refit": True, "without": "tp"}, "MAPE", "2.6 %"),
+    ("cluster_optimal", {}, "naive N, at 40 % of the peak", "23.7B"),
+    ("cluster_optimal", {}, "best over naive", "1.16 (budget)"),
+    ("cluster_optimal", CAPPED, "best over naive", "0.68 (budget)"),
+    ("cluster_optimal", CAPPED, "batch", "4.19M tokens"),
+    ("one_plan", {}, "compute-optimal", "9.05B on 184B"),
+    ("one_plan", {}, "data-constrained", "7.51B on 222B"),
+    ("one_plan", {}, "inference-optimal", "4.62B on 447B"),
+    ("one_plan", {"served": 1e13}, "what binds", "the deadline: the cheapest takes"),
+    ("one_plan", {"days": 1}, "what binds", "the deadline: the fastest takes"),
+    ("one_plan", {"unique": 5e11}, "data-constrained", "9.05B on 184B"),
+    ("one_plan", {"C": 1e17}, "joint plan", "no layout"),
 ]
 
 

@@ -41,6 +41,8 @@ NAMES = (
     "calibrate",
     "batch_limit",
     "goodput",
+    "cluster_optimal",
+    "one_plan",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

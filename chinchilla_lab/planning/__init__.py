@@ -33,6 +33,15 @@ from chinchilla_lab.planning.shift import (
     mfu_slope,
     size_shift,
 )
+from chinchilla_lab.planning.sizes import (
+    Shift,
+    best_on_curve,
+    by_size,
+    coarse_batch,
+    naive_size,
+    shift,
+    time_at,
+)
 from chinchilla_lab.planning.sweep import choose, sweep
 
 __all__ = [
@@ -51,10 +60,14 @@ __all__ = [
     "Problem",
     "RunEstimate",
     "Sensitivity",
+    "Shift",
     "SizeShift",
     "Worth",
+    "best_on_curve",
+    "by_size",
     "choose",
     "closure",
+    "coarse_batch",
     "compare",
     "compare_runs",
     "default_stack",
@@ -64,13 +77,16 @@ __all__ = [
     "levers",
     "measured_shift",
     "mfu_slope",
+    "naive_size",
     "plan",
     "require",
     "sensitivity",
+    "shift",
     "size_shift",
     "solve",
     "solve_at",
     "sweep",
+    "time_at",
     "typed",
     "typed_plan",
 ]

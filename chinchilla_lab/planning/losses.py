@@ -1,6 +1,7 @@
 """The loss that a plan reaches when its tokens repeat, and the tokens for a loss."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from chinchilla_lab.units import text
 __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
-HALVINGS = 60
+HALVINGS = 48  # of ln(1e4): down to the last digits
 L = TypeVar("L", bound=Law)
 
 
@@ -53,6 +54,7 @@ class DataLimit:
     law: LossLaw
     unique: float | None = None
 
+    @cached_property
     def _parts(self) -> tuple[LossLaw, RepeatedDataLaw]:
         if isinstance(self.law, RepeatedDataLaw):
             return self.law.base, self.law
@@ -82,7 +84,7 @@ class DataLimit:
         """
         if self.unique is None:
             return self.law._loss(N, D)
-        fresh, worn = self._parts()
+        fresh, worn = self._parts
         U = np.asarray(self.unique)
         tokens = np.maximum(D, U)
         repeated = worn._worn(np.asarray(N), worn._tokens(U, tokens / U), U)
@@ -106,8 +108,10 @@ class DataLimit:
         n = np.asarray(N, dtype=np.float64)
         if self.unique is None:
             return tokens_for_loss(silent(self.law), n, L, infeasible="nan")
-        fresh, _ = self._parts()
+        fresh, _ = self._parts
         plain = np.asarray(tokens_for_loss(silent(fresh), n, L, infeasible="nan"))
+        if np.all(plain <= self.unique):
+            return plain[()]
         # beyond the unique tokens: bisect between one epoch and ten thousand
         low = np.full(n.shape, np.log(self.unique))
         high = low + np.log(1e4)

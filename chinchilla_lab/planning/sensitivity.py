@@ -201,7 +201,9 @@ def sensitivity(plan: Plan) -> Sensitivity:
             gain = 0.0 if more is None else more.D / base.D - 1.0
             add(name, value / scale, unit, gain, MORE * value / scale)
     if timed:
-        add("accelerators", p.n, "accelerator", 1.0 / p.n * _useful(plan), 1.0)
+        # where dollars count, one more accelerator is paid for as long as it works
+        share = (_useful(plan) - float(p.objective in ("cost", "lifetime"))) / p.n
+        add("accelerators", p.n, "accelerator", share, 1.0)
     if p.unique_tokens is not None:
         n = np.asarray(plan.N)
         both = [

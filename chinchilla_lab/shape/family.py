@@ -1,5 +1,6 @@
 """Realistic shapes for a wanted size: heads that divide, widths that tile."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 from math import log
@@ -142,7 +143,10 @@ def shapes_near(
     """
     one_of("family", family, FAMILIES)
     wanted = float(positive("N", N))
-    close = [pair for pair in _ladder(family) if abs(pair[0] / wanted - 1.0) <= rtol]
+    ladder = _ladder(family)
+    first = bisect_left(ladder, wanted * (1.0 - rtol) - 1.0, key=lambda pair: pair[0])
+    last = bisect_left(ladder, wanted * (1.0 + rtol) + 1.0, key=lambda pair: pair[0])
+    close = [p for p in ladder[first:last] if abs(p[0] / wanted - 1.0) <= rtol]
     return sorted(close, key=lambda pair: abs(pair[0] - wanted))
 
 

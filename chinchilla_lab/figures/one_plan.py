@@ -1,0 +1,293 @@
+"""Four optima of one budget in one plane, and what widens a plan."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.stacks import find_stack
+from chinchilla_lab.figures.planning import (
+    CHIP,
+    IDEAL,
+    PUBLISHED_LOSS,
+    STEP,
+    stated,
+)
+from chinchilla_lab.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    Drawing,
+    Series,
+    draw_on_figure,
+)
+from chinchilla_lab.planning.doubt import Intervals, intervals
+from chinchilla_lab.planning.losses import DataLimit
+from chinchilla_lab.planning.plans import default_stack
+from chinchilla_lab.planning.problem import Problem
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.search import solve
+from chinchilla_lab.planning.sizes import by_size
+from chinchilla_lab.units import DAY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "Four",
+    "draw_plane",
+    "four_optima",
+    "plot_doubt",
+    "plot_plane",
+    "series_plane",
+]
+
+Array = NDArray[np.float64]
+_NONE: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Four:
+    """One budget, its answers one at a time, and the plan that joins them.
+
+    Parameters
+    ----------
+    days : float
+        Deadline, [day]
+    compute : Plan
+        Least loss of the grant, fresh tokens, [-]
+    data : Plan
+        Least loss of the grant with the unique tokens, [-]
+    served : Plan
+        Least lifetime compute at the loss of ``compute``, fresh tokens, [-]
+    plans : tuple of Plan
+        Plans by size on the cluster, all at the loss of ``data``, [-]
+    wish : Plan
+        The cheapest of them over its life, whatever the deadline, [-]
+    joint : Plan
+        The cheapest that meets the deadline; the fastest if none does, [-]
+    doubt : Intervals
+        Intervals of ``joint``, [-]
+    """
+
+    days: float
+    compute: Plan
+    data: Plan
+    served: Plan
+    plans: tuple[Plan, ...]
+    wish: Plan
+    joint: Plan
+    doubt: Intervals
+
+    @property
+    def binding(self) -> str:
+        """What keeps the plan from a better one, in words, [-]."""
+        if self.joint.days > self.days:
+            return f"the deadline: the fastest takes {self.joint.days:.3g} days"
+        if self.wish is not self.joint:
+            return f"the deadline: the cheapest takes {self.wish.days:.3g} days"
+        if self.doubt.days[1] > self.days:
+            return "the deadline, at the slow end of the interval"
+        if self.joint.epochs > 1.0:
+            return f"the unique tokens: {self.joint.epochs:.3g} epochs"
+        return "none of the limits: more compute or less serving"
+
+
+@lru_cache(maxsize=64)
+def _answers(
+    C: float, n: int, unique: float, served: float, law: str
+) -> tuple[Plan, Plan, Plan, tuple[Plan, ...]]:
+    """Return the answers one at a time, and plans by size whatever the deadline."""
+    machine = Cluster(accelerator=CHIP, n_accelerators=n)
+    used = PUBLISHED_LOSS[law]
+    free = Problem(
+        cluster=machine, law=used, stack=find_stack(default_stack(machine)),
+        compute=C, shape_family=None, utilisation=IDEAL,
+    )  # fmt: skip
+    first = solve(free)
+    data = solve(free.with_(unique_tokens=unique))
+    life = free.with_(
+        objective="lifetime", compute=None, inference_tokens=served,
+        target_loss=first.loss,
+    )  # fmt: skip
+    fresh = solve(life)
+    # a hair of room: the loss of the data plan is the least that the grant reaches
+    goal = data.loss * (1 + 1e-9)
+    smooth = solve(life.with_(target_loss=goal, unique_tokens=unique))
+    ask = stated(
+        machine, used, objective="lifetime", target_loss=goal, unique_tokens=unique,
+        inference_tokens=served,
+    )  # fmt: skip
+    # from below the cheapest to the compute-optimal size, which is fastest
+    low, high = round(np.log(smooth.N) / STEP) - 3, round(np.log(data.N) / STEP) + 2
+    sizes = np.exp(STEP * np.arange(low, max(high, low + 6)))
+    return first, data, fresh, tuple(by_size(ask, sizes, 0.03, 2))
+
+
+@lru_cache(maxsize=64)
+def four_optima(
+    C: float, n: int, days: float, unique: float, served: float, law: str
+) -> Four | None:
+    """Answer a budget in three ways, and jointly on coarse steps of the size.
+
+    Parameters
+    ----------
+    C : float
+        Training compute that sets the loss to reach, [FLOP]
+    n : int
+        Accelerators, [-]
+    days : float
+        Deadline, [day]
+    unique : float
+        Unique tokens, [token]
+    served : float
+        Tokens to be served, [token]
+    law : str
+        Key of a law of the additive form, [-]
+
+    Returns
+    -------
+    Four or None
+        The answers; None if no layout of any size fits, [-]
+    """
+    first, data, fresh, plans = _answers(C, n, unique, served, law)
+    if not plans:
+        return None
+    wish = min(plans, key=lambda p: p.score)
+    timely = [p for p in plans if p.seconds <= days * DAY]
+    joint = (
+        min(timely, key=lambda p: p.score)
+        if timely
+        else min(plans, key=lambda p: p.seconds)
+    )
+    return Four(
+        days=days, compute=first, data=data, served=fresh, plans=plans, wish=wish,
+        joint=joint, doubt=intervals(joint, draws=1000),
+    )  # fmt: skip
+
+
+PLANE_X = (0.15, 2.5)
+PLANE_Y = (0.2, 10.0)
+
+
+def series_plane(four: Four | None) -> Series:
+    """Four optima in the plane of size and tokens, over the compute-optimal ones.
+
+    Parameters
+    ----------
+    four : Four or None
+        The answers, [-]
+
+    Returns
+    -------
+    dict
+        ``grant``, ``equal``, ``worn``, ``unique`` are lines, ``room`` the area within
+        the deadline, ``compute``, ``data``, ``served``, ``joint`` points; N over the
+        compute-optimal N and D over its D, [-]
+    """
+    lines = ("grant", "equal", "worn", "unique")
+    points = ("compute", "data", "served", "joint")
+    if four is None:
+        corner = (np.full(3, PLANE_X[0]), np.full(3, PLANE_Y[0]))
+        return dict.fromkeys((*lines, *points), _NONE) | {"room": corner}
+    N0, D0 = four.compute.N, four.compute.D
+    unique = four.data.problem.unique_tokens
+    x = np.geomspace(*PLANE_X, 61)
+
+    def level(loss: float, limit: float | None) -> tuple[Array, Array]:
+        law = DataLimit(law=four.compute.problem.law, unique=limit)
+        y = np.asarray(law.tokens(x * N0, loss)) / D0
+        ok = np.isfinite(y) & (y < 2.0 * PLANE_Y[1])
+        return x[ok], y[ok]
+
+    own = sorted(four.plans, key=lambda p: p.N)
+    top = np.array([p.D / p.seconds for p in own]) * four.days * DAY / D0
+    right = np.array([p.N / N0 for p in own])
+    made = {
+        "room": (
+            np.clip([right[0], *right, right[-1]], *PLANE_X),
+            np.clip([PLANE_Y[0], *top, PLANE_Y[0]], *PLANE_Y),
+        ),
+        "grant": (x, 1.0 / x),
+        "equal": level(four.compute.loss, None),
+        "worn": level(four.data.loss, unique),
+        "unique": (np.array(PLANE_X), np.full(2, float(unique or D0) / D0)),
+    }
+    for name in points:
+        p = getattr(four, name)
+        made[name] = (np.array([p.N / N0]), np.array([p.D / D0]))
+    return made
+
+
+def draw_plane(ax: "Axes", series: Series) -> None:
+    """Draw the four optima of one budget."""
+    ax.fill(*series["room"], facecolor=SKY, alpha=0.25, lw=0, gid="room",
+            label="within the deadline")  # fmt: skip
+    ax.plot(*series["grant"], color=GREY, gid="grant", label="6ND = grant")
+    ax.plot(*series["equal"], "--", color=BLUE, lw=1.2, gid="equal",
+            label="equal loss, fresh")  # fmt: skip
+    ax.plot(*series["worn"], "-.", color=PURPLE, lw=1.2, gid="worn",
+            label="equal loss, repeats")  # fmt: skip
+    ax.plot(*series["unique"], ":", color=INK, gid="unique", label="unique tokens")
+    for name, mark, colour, label in (
+        ("compute", "s", INK, "compute"), ("served", "^", BLUE, "served"),
+        ("data", "o", PURPLE, "data"), ("joint", "D", ORANGE, "joint plan"),
+    ):  # fmt: skip
+        ax.plot(*series[name], mark, color=colour, ms=7, gid=name, label=label)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(*PLANE_X)
+    ax.set_ylim(*PLANE_Y)
+    ax.set_xticks([0.2, 0.5, 1, 2], labels=["0.2", "0.5", "1", "2"])
+    ax.set_yticks([0.5, 1, 2, 5, 10], labels=["0.5", "1", "2", "5", "10"])
+    ax.minorticks_off()
+    ax.set_xlabel("N over the compute-optimal N")
+    ax.set_ylabel("D over the compute-optimal D")
+    ax.legend(loc="upper right", fontsize=7.5, ncol=2)
+
+
+def plot_plane(four: Four) -> Drawing:
+    """Plot four optima of one budget in the plane of size and tokens."""
+    return draw_on_figure(draw_plane, series_plane(four), height=4.4)
+
+
+def plot_doubt(plan: Plan, found: Intervals) -> Drawing:
+    """Plot what each source of doubt does to size, days and dollars of a plan."""
+    rows: list[tuple[str, tuple[float, float] | None, float]] = []
+    for name in ("N", "days", "dollars"):
+        middle = {"N": plan.N, "days": plan.days, "dollars": plan.dollars}[name]
+        for d in found.sources:
+            ends = getattr(d, name)
+            if ends is not None:
+                rows.append((f"{name}: {d.source}", ends, middle))
+        rows.append((f"{name}: together", getattr(found, name), middle))
+    y = np.arange(len(rows), dtype=float)
+    low = np.array([r[1][0] / r[2] for r in rows if r[1] is not None])
+    high = np.array([r[1][1] / r[2] for r in rows if r[1] is not None])
+    series: Series = {"low": (low, y), "high": (high, y)}
+    marks = {"N": (BLUE, "o"), "days": (GREEN, "s"), "dollars": (ORANGE, "D")}
+
+    def draw(ax: "Axes", data: Series) -> None:
+        ax.axvline(1.0, color=INK, lw=0.8)
+        for i, (name, _, _) in enumerate(rows):
+            colour, mark = marks[name.split(":")[0]]
+            wide = 3.0 if "together" in name else 1.6
+            ends = [data["low"][0][i], data["high"][0][i]]
+            ax.plot(ends, [i, i], f"-{mark}", color=colour, lw=wide, ms=4)
+        ax.set_xscale("log")
+        ax.set_xlim(0.5, 2.2)
+        ax.set_xticks([0.5, 0.7, 1, 1.4, 2], labels=["0.5", "0.7", "1", "1.4", "2"])
+        ax.minorticks_off()
+        ax.set_yticks(y, labels=[r[0] for r in rows])
+        ax.invert_yaxis()
+        ax.set_xlabel("factor on the plan, 90 % interval")
+        ax.figure.subplots_adjust(left=0.33)
+
+    return draw_on_figure(draw, series, height=4.2)

@@ -59,7 +59,7 @@ test: lint
 	@if [ -f .pyodide/pyodide.mjs ]; then \
 	  $(MAKE) --no-print-directory book PYODIDE=.pyodide; \
 	else $(MAKE) --no-print-directory book; fi
-	$(BIN)/pytest -q -s -m browser
+	$(BIN)/pytest -q -n 2 -m browser
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py

@@ -166,7 +166,8 @@ def drive(page, root, control, moves):
 
 
 # These search a valley that is flat at its floor, where the last float decides the third
-# digit of a size: the two Pythons may print 59.5T and 59.6T.
+# digit of a size: the two Pythons may print 59.5T and 59.6T, and where repeats add
+# nothing any more a line may lie two pixels off.
 FLAT = ("one_plan", "cluster_optimal")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -187,7 +188,7 @@ def numbers(path):
     return np.array(re.findall(r"-?\d+\.\d", path), float), re.findall("[MLZ]", path)
 
 
-def check_figures(figures, series):
+def check_figures(figures, series, atol=0.11):
     """The paths in the page are the series of Python, mapped to the drawing."""
     assert figures
     for figure in figures:
@@ -199,14 +200,14 @@ def check_figures(figures, series):
             ]
             places = places[~np.isnan(places).any(axis=1)]
             shown = [p for p in figure["state"] if p != [-99, -99]]
-            np.testing.assert_allclose(np.reshape(shown, (-1, 2)), places, atol=0.11)
+            np.testing.assert_allclose(np.reshape(shown, (-1, 2)), places, atol=atol)
         else:
             drawn, pens = numbers(figure["state"])
             wanted, strokes = numbers(
                 path_data(axes, xy, close=figure["kind"] == "fill")
             )
             assert pens == strokes, figure["name"]
-            np.testing.assert_allclose(drawn, wanted, atol=0.11)
+            np.testing.assert_allclose(drawn, wanted, atol=atol)
 
 
 def test_every_explorer_is_on_a_page(site):
@@ -237,7 +238,9 @@ def test_every_control_25_times_reads_as_python(path, names, local_python, new_p
                 if seen["box"] is not None:
                     assert seen["box"] == control.show(found.values[control.name])
                 if seen["figures"]:
-                    check_figures(seen["figures"], found.series)
+                    check_figures(
+                        seen["figures"], found.series, 3.0 if name in FLAT else 0.11
+                    )
                     drawn_differently.add(json.dumps(seen["figures"]))
                 TIMES["move [ms]"].append(seen["took"])
             button = page.locator(f"#{root} .cl-reset")

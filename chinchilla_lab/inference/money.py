@@ -282,7 +282,7 @@ def effective_demand(
     -----
     One utilisation holds only at fixed batch and context. At the defaults of the
     reference code one request of 285 tokens counts as 5410: the utilisation of decoding
-    decides, not the number of tokens.
+    counts as much as the number of tokens.
 
     References
     ----------

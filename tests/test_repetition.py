@@ -303,7 +303,7 @@ def test_shadow_prices_are_slopes_of_the_optimal_loss(budget, share):
 
 
 def test_two_laws_part():
-    """Same unique tokens, opposite advice: the penalty wants a larger model."""
+    """Same unique tokens, opposite advice: with kappa = 1 the penalty wants a larger one."""
     repeated = repetition.optimal(LAW, 3e22, 60e9)
     for delta, N, epochs in ((1, 16.8e9, 5.0), (2, 21.4e9, 3.9)):
         law = repetition.matched_penalty(LAW, 12.8e9, 60e9, delta=delta)

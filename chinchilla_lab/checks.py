@@ -1,6 +1,6 @@
 """Checks at the border of the library: bad input is refused with a way out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ExtrapolationWarning",
     "InfeasibleError",
+    "finite",
     "fraction",
     "non_negative",
     "one_of",
     "positive",
     "positive_span",
+    "scalar",
     "whole",
 ]
 
@@ -147,6 +149,75 @@ def non_negative(name: str, x: ArrayLike) -> Array:
             f"{name}{_first(values, bad)} must be a finite number, 0 or above"
         )
     return values
+
+
+def finite(name: str, x: ArrayLike) -> Array:
+    """Return ``x`` as float64, all finite, of either sign.
+
+    Parameters
+    ----------
+    name : str
+        Argument name for the message, [-]
+    x : array_like
+        Numbers, any shape, [any]
+
+    Returns
+    -------
+    numpy.ndarray
+        The same numbers, same shape, [any]
+
+    Raises
+    ------
+    ValueError
+        If a number is missing or infinite.
+
+    Examples
+    --------
+    >>> finite("points", -0.01)
+    array(-0.01)
+    """
+    values = _numbers(name, x, "finite")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(f"{name}{_first(values, bad)} must be a finite number")
+    return values
+
+
+def scalar(
+    name: str, x: ArrayLike, check: Callable[[str, ArrayLike], Array] = positive
+) -> float:
+    """Return ``x`` as one float, checked; several numbers are refused.
+
+    Parameters
+    ----------
+    name : str
+        Argument name for the message, [-]
+    x : float
+        One number, [any]
+    check : callable, optional
+        The check it must pass, by default :func:`positive`, [-]
+
+    Returns
+    -------
+    float
+        The number, [any]
+
+    Raises
+    ------
+    ValueError
+        If the check fails, or ``x`` is a list or an array of several numbers.
+
+    Examples
+    --------
+    >>> scalar("C", 1e22)
+    1e+22
+    """
+    values = check(name, x)
+    if values.ndim:
+        raise ValueError(
+            f"{name} has shape {values.shape}; give one number, and call once for each"
+        )
+    return float(values)
 
 
 def fraction(name: str, x: ArrayLike, hint: str = "") -> Array:

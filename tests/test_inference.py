@@ -374,7 +374,7 @@ def test_bad_demand_is_named(T):
 
 def test_what_cannot_be_asked_says_why():
     ask = inference.lifetime_optimal
-    with pytest.raises(lab.InfeasibleError, match=r"floor E=1\.8172.*least N.*is inf"):
+    with pytest.raises(lab.InfeasibleError, match=r"floor E=1\.8172.*no size can"):
         ask(BESIROGLU_2024, 1e12, loss=1.8)
     with pytest.raises(ValueError, match="exactly one"):
         ask(BESIROGLU_2024, 1e12)
@@ -524,7 +524,7 @@ def test_roofline_utilisation_goes_into_the_cost():
     serve = SERVE.with_decode(step.mfu)
     assert serve.decode_mfu == pytest.approx(float(step.mfu))
     many = inference.decode_step(model, h100, batch=[1, 32], context=4096)
-    with pytest.raises(ValueError, match="one batch"):
+    with pytest.raises(ValueError, match="give one number"):
         SERVE.with_decode(many.mfu)
 
 
@@ -712,3 +712,70 @@ def test_small_released_models_imply_much_demand():
         for law in (BESIROGLU_2024, SARDANA_2024)
     ]
     assert counts == [20, 19]
+
+
+# --- digits and refusals ------------------------------------------------------------
+
+
+@given(
+    st.floats(-6, 6).map(lambda e: 10.0**e),
+    st.floats(-6, 15).map(lambda e: 10.0**e),
+)
+def test_one_sample_solves_the_mean_of_the_beta_distribution(a, b):
+    """Exact: E[pass@1] = a / (a + b), at every size of b."""
+    assert inference.pass_at(1, a, b) == pytest.approx(a / (a + b), rel=1e-9)
+
+
+@given(
+    st.integers(1, 30),
+    st.floats(-3, 3).map(lambda e: 10.0**e),
+    st.floats(-3, 14).map(lambda e: 10.0**e),
+)
+def test_pass_at_is_the_product_over_the_samples(s, a, b):
+    failed = np.log1p(-a / (a + b + np.arange(s))).sum()
+    assert inference.pass_at(s, a, b) == pytest.approx(-np.expm1(failed), rel=1e-9)
+
+
+def test_the_tail_keeps_its_digits_for_large_b():
+    """For b far above a the ratio of gamma functions is b^a."""
+    assert inference.pass_at_tail(1e16, 0.5, 1e14) == pytest.approx(0.1, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [
+        ("requests", lambda x: inference.Demand(input_tokens=1, output_tokens=1, requests=x)),
+        ("input_tokens", lambda x: inference.Demand(input_tokens=x, output_tokens=1, requests=1)),
+        ("usd_per_hour", lambda x: inference.TrainingCost(usd_per_hour=x, peak_flops=1e15, mfu=0.4)),
+        ("mfu", lambda x: inference.TrainingCost(usd_per_hour=2, peak_flops=1e15, mfu=x)),
+        ("peak_flops", lambda x: inference.ServingHardware(peak_flops=x)),
+        ("bandwidth", lambda x: inference.ServingHardware(peak_flops=1e15, bandwidth=x)),
+        ("N", lambda x: inference.ServedModel(N=x)),
+        ("mfu", lambda x: inference.SARDANA_2024_SERVING.with_decode(x)),
+        ("H", lambda x: inference.sampled_optimal(BESIROGLU_2024, 1e22, 1e12, x, 0.3)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("several", [[0.2, 0.3], np.array([0.5])], ids=["list", "one"])
+def test_several_numbers_for_one_are_refused_by_name(name, build, several):
+    with pytest.raises(ValueError, match=rf"^{name} has shape .*give one number"):
+        build(several)
+
+
+def test_text_for_a_utilisation_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"mfu='x' is not a number"):
+        inference.SARDANA_2024_SERVING.with_decode("x")
+
+
+def test_a_loss_below_every_size_says_so():
+    with pytest.raises(lab.InfeasibleError, match="no size can reach it"):
+        inference.lifetime_optimal(BESIROGLU_2024, 0, loss=1.8)
+
+
+def test_nothing_served_gives_plain_zeros():
+    one = inference.factors_for_size(BESIROGLU_2024, 1.0).demand_factor
+    assert str(float(one)) == "0.0"
+    none = inference.Demand(input_tokens=1, output_tokens=1, requests=0)
+    free = inference.cheapest(
+        BESIROGLU_2024, TRAIN, inference.SARDANA_2024_SERVING, none, loss=2.1
+    )
+    assert free.decode_share == 0.0

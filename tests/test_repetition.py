@@ -303,7 +303,7 @@ def test_shadow_prices_are_slopes_of_the_optimal_loss(budget, share):
 
 
 def test_two_laws_part():
-    """Same unique tokens, opposite advice: the penalty wants a larger model."""
+    """Same unique tokens, opposite advice: with kappa = 1 the penalty wants a larger one."""
     repeated = repetition.optimal(LAW, 3e22, 60e9)
     for delta, N, epochs in ((1, 16.8e9, 5.0), (2, 21.4e9, 3.9)):
         law = repetition.matched_penalty(LAW, 12.8e9, 60e9, delta=delta)
@@ -653,3 +653,121 @@ def test_measured_losses_rise_again():
     losses = [row.loss for row in rows]
     assert losses.index(min(losses)) == 1
     assert losses[1:] == sorted(losses[1:])
+
+
+# --- penalty laws: range, base, both directions -------------------------------------
+
+
+@pytest.mark.filterwarnings("default::chinchilla_lab.ExtrapolationWarning")
+def test_a_penalty_inherits_the_fitted_range_of_its_base():
+    law = PenaltyLaw(base=BESIROGLU_2024)
+    assert law.fitted == BESIROGLU_2024.fitted
+    with pytest.warns(lab.ExtrapolationWarning, match="fitted range"):
+        law.loss(1e13, 1e15)
+    other = PenaltyLaw(base=BASE).with_(base=BESIROGLU_2024)
+    assert other.fitted == BESIROGLU_2024.fitted
+
+
+@pytest.mark.parametrize("base", ["x", LAW, None], ids=str)
+def test_only_an_additive_law_can_be_a_base(base):
+    with pytest.raises(TypeError, match="is no additive law"):
+        PenaltyLaw(base=base)
+    with pytest.raises(TypeError, match="is no additive law"):
+        RepeatedDataLaw(base=base, R_D=15.0, R_N=5.0)
+
+
+def test_direction_of_a_penalty_follows_kappa_against_delta():
+    """d ln(penalty) / d ln N = kappa - delta (1 + 1/R) on a budget: both signs occur."""
+    large = repetition.matched_penalty(LAW, 12.8e9, 60e9, delta=1, kappa=1)
+    small = repetition.matched_penalty(LAW, 12.8e9, 60e9, delta=1, kappa=2)
+    budgets = [3e22, 1e23, 3e23]
+    free = allocation.compute_optimal(BASE, budgets)
+    plan = repetition.optimal(small, budgets, 6e10)
+    assert pytest.approx([0.84, 0.42, 0.15], abs=6e-3) == plan.N / free.N
+    assert plan.epochs == pytest.approx([6.2, 22.6, 113], rel=5e-3)
+    assert np.all(repetition.optimal(large, budgets, 6e10).N > free.N)
+
+
+def test_the_hedge_of_penalties_is_the_least_of_a_grid():
+    laws = [
+        repetition.matched_penalty(LAW, 12.8e9, 60e9, delta=d, kappa=k)
+        for d, k in ((1, 1), (1, 2), (2, 1), (2, 2.5), (0.7, 0.5))
+    ]
+    for C in (3e22, 1e23, 1e24):
+        plan = repetition.hedge(C, 60e9, laws)
+        best = [repetition.optimal(law, C, 60e9).L for law in laws]
+
+        def worst(x, C=C, best=best):
+            N = np.exp(x)
+            found = [law.loss(N, C / (6 * N), unique=60e9) for law in laws]
+            return np.max([f - b for f, b in zip(found, best, strict=True)], axis=0)
+
+        _, least = brute_force(worst, np.log(1e8), np.log(1e14))
+        assert plan.worst == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize("P", [1e-300, 1e-30, 1e-12])
+def test_a_tiny_penalty_has_its_best_epochs(P):
+    law = PenaltyLaw(base=BASE, P=P)
+    R = repetition.best_epochs(law, 1e10, 6e10) - 1.0
+    gain = np.log(BASE.beta * BASE.B) - BASE.beta * np.log(6e10)
+    gain -= (BASE.beta + 1.0) * np.log1p(R)
+    assert gain == pytest.approx(np.log(P) + np.log(1e10 / 6e10), abs=1e-9)
+    endless = PenaltyLaw(base=BASE, P=1e-300, kappa=400.0)
+    with pytest.raises(ValueError, match="give a larger P"):
+        repetition.best_epochs(endless, 1e9, 6e10)
+
+
+# --- refusals -----------------------------------------------------------------------
+
+
+def test_plenty_of_tokens_leaves_nothing_to_break_even():
+    table = repetition.three_choices(LAW, 1e20, 25e9, 25e9, 1.0)
+    assert table.break_even == np.inf
+    assert table.winner.name != "add"
+    said = " ".join(table.verdict())
+    assert "cannot help" in said
+    assert "more win" not in said
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda law: repetition.three_choices(law, 1e22, 1e10, 1e10, 0.5),
+        lambda law: repetition.break_even_quality(law, 1e22, 1e10, 1e10),
+        lambda law: repetition.loss_with_added(law, 1e22, 1e10, 1e10, 0.5),
+        lambda law: repetition.hedge(1e22, 1e10, [law]),
+        lambda law: repetition.least_unique(law, 2.5),
+        lambda law: repetition.tokens_for_loss(law, 1e9, 2.5, 1e10),
+        lambda law: repetition.optimal_for_loss(law, 2.5, 1e10),
+        lambda law: repetition.effective_tokens(1e9, 2, law),
+        lambda law: repetition.marginal_value(2, law),
+        lambda law: repetition.matched_penalty(law, 1e9, 1e10),
+        lambda law: repetition.best_epochs(law, 1e9, 1e10),
+        lambda law: repetition.added_loss(1e9, 1e10, 1e9, law),
+        lambda law: repetition.cautions(law, 1e9, 1e10, 1e9),
+    ],
+)
+@pytest.mark.parametrize("law", [BESIROGLU_2024, "x"], ids=["additive", "text"])
+def test_every_call_refuses_a_law_without_repetition(call, law):
+    with pytest.raises(TypeError, match=r"^law="):
+        call(law)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("unique", lambda x: repetition.passes(x, epochs=2)),
+        ("epochs", lambda x: repetition.passes(1e9, epochs=x)),
+        ("C", lambda x: repetition.hedge(x, 1e10)),
+        ("unique_tokens", lambda x: repetition.hedge(1e22, x)),
+        ("C", lambda x: repetition.three_choices(LAW, x, 1e10, 1e10, 0.5)),
+        ("quality", lambda x: repetition.three_choices(LAW, 1e22, 1e10, 1e10, x)),
+        ("extra_tokens", lambda x: repetition.break_even_quality(LAW, 1e22, 1e10, x)),
+        ("N", lambda x: repetition.matched_penalty(LAW, x, 1e10)),
+        ("kappa", lambda x: repetition.matched_penalty(LAW, 1e9, 1e10, kappa=x)),
+    ],
+)
+def test_several_numbers_for_one_are_refused_by_name(name, call):
+    with pytest.raises(ValueError, match=rf"^{name} has shape .*give one number"):
+        call([0.5, 0.6])

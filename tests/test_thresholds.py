@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -334,8 +335,8 @@ def test_sigmoid_inverts(a, L0, k, share):
     task = thresholds.SigmoidAccuracy(a=a, L0=L0, k=k, b=1.0)
     accuracy = 1.0 + a * share
     L = L0 + (np.log(share) - np.log1p(-share)) / k
+    assume(L > 0)  # below it there is no loss, and the accuracy is refused
     assert task.loss(accuracy) == pytest.approx(L, rel=1e-9, abs=1e-9)
-    assume(L > 0)
     assert task.accuracy(L) == pytest.approx(accuracy, rel=1e-9)
 
 
@@ -439,3 +440,48 @@ def test_forecasts_of_the_ladder():
     assert min(errors) == pytest.approx(0.007, abs=5e-4)
     assert max(errors) == pytest.approx(0.175, abs=5e-4)
     assert "ARC-Challenge" in found._repr_html_()
+
+
+# --- refusals -----------------------------------------------------------------------
+
+
+def test_no_curve_leaves_the_scale_of_its_score():
+    link = thresholds.LADDER_HELLASWAG
+    with pytest.raises(lab.InfeasibleError, match=r"accuracy=0\.999999"):
+        link.loss(0.999999)
+    for suite in thresholds.SUITES.values():
+        with pytest.raises(lab.InfeasibleError, match="error of 0"):
+            suite.link.accuracy(0.01)
+        least = np.log(suite.link.h / suite.link.epsilon) / suite.link.s
+        assert suite.link.error(least * 1.001) == pytest.approx(0.0, abs=1e-2)
+
+
+@pytest.mark.parametrize("score", [1.0, 1.5, 0.1])
+def test_an_accuracy_out_of_reach_is_named_as_one(score):
+    suite = thresholds.SUITES["redpajama"]
+    message = rf"accuracy={score:.6g} .* above 0\.1430 and below 1\.0000"
+    with pytest.raises(lab.InfeasibleError, match=message):
+        thresholds.smallest_model_for(suite, accuracy=score)
+    with pytest.raises(lab.InfeasibleError, match=message):
+        thresholds.price_of_accuracy(suite, score)
+    with pytest.raises(lab.InfeasibleError, match=r"error=0\.9 .* above 0\.0000"):
+        suite.link.loss(error=0.9)
+
+
+def test_too_little_compute_names_the_least():
+    ten = TEN[0]
+    with pytest.raises(lab.InfeasibleError, match=re.escape(f"{ten.C:.4g} FLOP; give")):
+        thresholds.smallest_model_for(BESIROGLU_2024, loss=ten.L, C=0.5 * ten.C)
+
+
+def test_tie_names_the_pair_that_is_wrong():
+    with pytest.raises(ValueError, match="small=3 must be below large=2"):
+        thresholds.tie_demand(BESIROGLU_2024, [0.5, 3.0], [2.0, 2.0])
+
+
+def test_text_for_points_and_lists_for_numbers_are_named():
+    suite = thresholds.SUITES["c4"]
+    with pytest.raises(ValueError, match="points='a' is not a number"):
+        thresholds.price_of_accuracy(suite, 0.5, points="a")
+    with pytest.raises(ValueError, match="gamma has shape"):
+        thresholds.compute_for_exact_match(0.5, 10, gamma=[0.1, 0.2])

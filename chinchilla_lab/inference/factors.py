@@ -225,7 +225,7 @@ def factors_for_size(law: LossLaw, size_factor: ArrayLike) -> Factors:
     gain = np.expm1(closed.beta * log_u)
     tau = 3.0 * np.exp(log_u) * (closed.alpha + closed.beta) * gain / closed.beta
     return Factors(
-        demand_factor=tau[()],
+        demand_factor=(tau + 0.0)[()],  # no -0 at k = 1
         size_factor=k[()],
         token_factor=np.exp(log_u)[()],
         saved=saved_share(np.log(k), log_u, tau)[()],

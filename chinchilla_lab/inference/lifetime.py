@@ -222,11 +222,15 @@ def _reference(law: LossLaw, L: Array) -> Allocation:
     """Return the compute-optimal model of a loss; the caller warns for its own plan."""
     floor = closed_form(law).E
     if np.min(L) <= floor:
-        least = least_params(law, np.min(L))
+        least = float(least_params(law, np.min(L)))
+        way = (
+            f"the least N that can reach it is {least:g}"
+            if np.isfinite(least)
+            else "no size can reach it with any number of tokens"
+        )
         raise InfeasibleError(
             f"loss={np.min(L):.6g} is not above the floor E={floor:.6g} of "
-            f"{law.label}: the least N that can reach it is {float(least):g}, whatever "
-            "is served; aim at a higher loss"
+            f"{law.label}: {way}, whatever is served; aim at a higher loss"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import fraction, non_negative, one_of, positive
+from chinchilla_lab.checks import fraction, non_negative, one_of, scalar
 from chinchilla_lab.inference.lifetime import (
     FLOP_PER_NT,
     Lifetime,
@@ -37,8 +37,12 @@ def _peak(peak_flops: Peak, dtype: str) -> float:
     """Return the peak of a dtype, or the one peak there is."""
     if isinstance(peak_flops, Mapping):
         rate = peak_flops[one_of("dtype", dtype, peak_flops)]
-        return float(positive(f"peak_flops[{dtype!r}]", rate))
-    return float(positive("peak_flops", peak_flops))
+        return scalar(f"peak_flops[{dtype!r}]", rate)
+    return scalar("peak_flops", peak_flops)
+
+
+def _share(name: str, x: ArrayLike) -> Array:
+    return fraction(name, x, "give 0.4 for 40 %, of the dense peak of this dtype")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +73,9 @@ class TrainingCost:
     dtype: str = "bf16"
 
     def __post_init__(self) -> None:
-        positive("usd_per_hour", self.usd_per_hour)
+        scalar("usd_per_hour", self.usd_per_hour)
         _peak(self.peak_flops, self.dtype)
-        fraction("mfu", self.mfu, "give 0.4 for 40 %, of the dense peak of this dtype")
+        scalar("mfu", self.mfu, _share)
 
     @property
     def usd_per_peak_flop(self) -> float:
@@ -118,11 +122,10 @@ class ServingCost:
     dtype: str = "bf16"
 
     def __post_init__(self) -> None:
-        positive("usd_per_hour", self.usd_per_hour)
+        scalar("usd_per_hour", self.usd_per_hour)
         _peak(self.peak_flops, self.dtype)
-        hint = "give 0.05 for 5 %, of the dense peak of this dtype"
-        fraction("prefill_mfu", self.prefill_mfu, hint)
-        fraction("decode_mfu", self.decode_mfu, hint)
+        scalar("prefill_mfu", self.prefill_mfu, _share)
+        scalar("decode_mfu", self.decode_mfu, _share)
 
     @property
     def usd_per_peak_flop(self) -> float:
@@ -157,13 +160,8 @@ class ServingCost:
         >>> SARDANA_2024_SERVING.with_decode(0.05).decode_mfu
         0.05
         """
-        share = np.asarray(mfu, dtype=np.float64)
-        if share.ndim:
-            raise ValueError(
-                f"mfu has shape {share.shape}; a price needs one batch and context, so "
-                "give one number"
-            )
-        return replace(self, decode_mfu=float(share))
+        # a price needs one batch and one context
+        return replace(self, decode_mfu=scalar("mfu", mfu, _share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +201,7 @@ class Demand:
 
     def __post_init__(self) -> None:
         for name in ("input_tokens", "output_tokens"):
-            non_negative(name, getattr(self, name))
+            scalar(name, getattr(self, name), non_negative)
         daily = (self.requests_per_day, self.lifetime_days)
         given = [name is not None for name in daily]
         if any(given) == (self.requests is not None) or any(given) != all(given):
@@ -214,7 +212,7 @@ class Demand:
             )
         for name in ("requests", "requests_per_day", "lifetime_days"):
             if getattr(self, name) is not None:
-                non_negative(name, getattr(self, name))
+                scalar(name, getattr(self, name), non_negative)
 
     @property
     def count(self) -> float:
@@ -284,7 +282,7 @@ def effective_demand(
     -----
     One utilisation holds only at fixed batch and context. At the defaults of the
     reference code one request of 285 tokens counts as 5410: the utilisation of decoding
-    decides, not the number of tokens.
+    counts as much as the number of tokens.
 
     References
     ----------
@@ -341,8 +339,11 @@ class Bill:
 
     @property
     def decode_share(self) -> Array:
-        """Decoding as a share of the service, [-]."""
-        return self.decode / (self.prefill + self.decode)
+        """Decoding as a share of the service, 0 where nothing is served, [-]."""
+        served = np.asarray(self.prefill + self.decode)
+        return np.divide(
+            self.decode, served, out=np.zeros_like(served), where=served > 0.0
+        )[()]
 
     def _repr_html_(self) -> str:
         cells = np.broadcast_arrays(

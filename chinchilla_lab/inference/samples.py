@@ -4,14 +4,12 @@ The formulas stand as their sources, or a derivation here, give them. No coeffic
 theirs have been verified, so none are shipped: H, gamma, a and b are your own.
 """
 
-from math import lgamma
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.results import Allocation
 from chinchilla_lab.allocation.solving import bisect
-from chinchilla_lab.checks import positive
+from chinchilla_lab.checks import positive, scalar
 from chinchilla_lab.inference.factors import closed_form
 from chinchilla_lab.inference.lifetime import FLOP_PER_NT
 from chinchilla_lab.laws.families import LossLaw
@@ -20,11 +18,48 @@ from chinchilla_lab.units import FLOP_PER_ND
 __all__ = ["pass_at", "pass_at_tail", "sampled_optimal", "samples_for"]
 
 Array = NDArray[np.float64]
-_LGAMMA = np.frompyfunc(lgamma, 1, 1)
+_SHIFT = 20  # from here on the series below is exact to rounding
+# Stirling's series without its first term: powers and coefficients
+_STIRLING = ((3, -1 / 360), (5, 1 / 1260), (7, -1 / 1680), (9, 1 / 1188))
 
 
-def _log_gamma(x: Array) -> Array:
-    return np.asarray(_LGAMMA(x), dtype=np.float64)
+def _log_rise(x: Array, a: Array) -> Array:
+    """Return ln Gamma(x + a) - ln Gamma(x) without forming either."""
+    shifted = np.zeros(np.broadcast_shapes(x.shape, a.shape))
+    for i in range(_SHIFT):
+        shifted = shifted + np.log1p(a / (x + i))
+    y = x + _SHIFT
+    found = (y - 0.5) * np.log1p(a / y) + a * (np.log(y + a) - 1.0)
+    for power, factor in ((1, 1 / 12), *_STIRLING):
+        found = found + factor * ((y + a) ** -power - y**-power)
+    return np.asarray(found - shifted)
+
+
+def _log_cross(x: Array, a: Array, k: Array) -> Array:
+    """Return ln [x (x + a + k) / (x + a)(x + k)], below 0."""
+    gone = a / (x + a) * (k / (x + k))
+    near_zero = np.log(x / (x + a)) + np.log1p(a / (x + k))
+    return np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), near_zero)
+
+
+def _log_failed(x: Array, a: Array, k: Array) -> Array:
+    """Return ln B(a, x + k) / B(a, x).
+
+    The four gamma functions nearly cancel, so their second difference is taken term by
+    term of Stirling's series, after x has been moved up by the recurrence.
+    """
+    found = np.zeros(np.broadcast_shapes(x.shape, a.shape, k.shape))
+    for i in range(_SHIFT):
+        found = found + _log_cross(x + i, a, k)
+    y = x + _SHIFT
+    ya, yk, all_ = y + a, y + k, y + a + k
+    found = found - (y - 0.5) * _log_cross(y, a, k)
+    found = found - a * np.log1p(k / ya) - k * np.log1p(a / yk)
+    # 1/all - 1/ya - 1/yk + 1/y over one denominator
+    found = found - (a / ya) * (k / yk) * ((y + all_) / (12.0 * y * all_))
+    for power, factor in _STIRLING:
+        found = found - factor * (all_**-power - ya**-power - yk**-power + y**-power)
+    return np.asarray(found)
 
 
 def samples_for(N: ArrayLike, C: ArrayLike) -> Array:
@@ -86,13 +121,7 @@ def pass_at(s: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
     '0.4322'
     """
     k, first, second = positive("s", s), positive("a", a), positive("b", b)
-    failed = (
-        _log_gamma(second + k)
-        - _log_gamma(second)
-        + _log_gamma(first + second)
-        - _log_gamma(first + second + k)
-    )
-    return np.asarray(-np.expm1(failed))[()]
+    return np.asarray(-np.expm1(_log_failed(second, first, k)))[()]
 
 
 def pass_at_tail(s: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
@@ -124,8 +153,7 @@ def pass_at_tail(s: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
     '0.0690 0.0688'
     """
     k, first, second = positive("s", s), positive("a", a), positive("b", b)
-    log_ratio = _log_gamma(first + second) - _log_gamma(second)
-    return np.asarray(np.exp(log_ratio - first * np.log(k)))[()]
+    return np.asarray(np.exp(_log_rise(second, first) - first * np.log(k)))[()]
 
 
 def sampled_optimal(
@@ -182,7 +210,7 @@ def sampled_optimal(
             "added to the loss itself, so use a law with k=1"
         )
     c, serve = np.broadcast_arrays(positive("C", C), positive("C_inf", C_inf))
-    height, decay = float(positive("H", H)), float(positive("gamma", gamma))
+    height, decay = scalar("H", H), scalar("gamma", gamma)
 
     def surplus(x: Array) -> Array:
         N = np.exp(x)

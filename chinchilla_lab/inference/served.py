@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import non_negative, positive, whole
+from chinchilla_lab.checks import non_negative, positive, scalar, whole
 from chinchilla_lab.shape.transformer import TransformerShape
 
 __all__ = [
@@ -50,7 +50,7 @@ def kv_bytes_per_token(
     131072.0
     """
     heads = whole("n_layers", n_layers) * whole("n_kv_heads", n_kv_heads)
-    size = float(positive("kv_bytes", kv_bytes))
+    size = scalar("kv_bytes", kv_bytes)
     return 2.0 * size * whole("head_dim", head_dim) * heads
 
 
@@ -87,16 +87,16 @@ class ServedModel:
     n_active_experts: int = 1
 
     def __post_init__(self) -> None:
-        positive("N", self.N)
-        positive("weight_bytes", self.weight_bytes)
-        non_negative("kv_bytes_per_token", self.kv_bytes_per_token)
+        scalar("N", self.N)
+        scalar("weight_bytes", self.weight_bytes)
+        scalar("kv_bytes_per_token", self.kv_bytes_per_token, non_negative)
         experts = whole("n_experts", self.n_experts)
         if whole("n_active_experts", self.n_active_experts) > experts:
             raise ValueError(
                 f"n_active_experts={self.n_active_experts} exceeds n_experts={experts}"
             )
         if self.N_active is not None:
-            if positive("N_active", self.N_active) > self.N:
+            if scalar("N_active", self.N_active) > self.N:
                 raise ValueError(
                     f"N_active={self.N_active:g} exceeds N={self.N:g}; N counts all "
                     "parameters, the idle experts included"
@@ -229,11 +229,11 @@ class ServingHardware:
     n_accelerators: int = 1
 
     def __post_init__(self) -> None:
-        positive("peak_flops", self.peak_flops)
+        scalar("peak_flops", self.peak_flops)
         whole("n_accelerators", self.n_accelerators)
         for name in ("bandwidth", "memory"):
             if getattr(self, name) is not None:
-                positive(name, getattr(self, name))
+                scalar(name, getattr(self, name))
 
     @property
     def total_flops(self) -> float:

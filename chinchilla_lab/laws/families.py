@@ -454,6 +454,16 @@ class RecountedLaw(LossLaw):
         return self.base._loss(N + self.omega * N ** (1.0 / 3.0), D)
 
 
+def additive_base(base: object) -> AdditiveLaw:
+    """Return the base of a law of repeated data, or say which laws can be one."""
+    if isinstance(base, AdditiveLaw):
+        return base
+    raise TypeError(
+        f"base={getattr(base, 'label', base)!r} is no additive law of data seen once; "
+        "use one such as MUENNIGHOFF_2023_C4"
+    )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RepeatedDataLaw(LossLaw):
     r"""An additive law in which repeated tokens and surplus parameters wear out.
@@ -494,6 +504,7 @@ class RepeatedDataLaw(LossLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        additive_base(self.base)
         positive("R_D", self.R_D)
         positive("R_N", self.R_N)
 

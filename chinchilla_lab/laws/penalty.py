@@ -1,13 +1,13 @@
 """A law in which too many repeats do harm."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.checks import non_negative, positive, positive_span
-from chinchilla_lab.laws.families import AdditiveLaw, LossLaw
+from chinchilla_lab.laws.families import AdditiveLaw, Fitted, LossLaw, additive_base
 
 __all__ = ["PenaltyLaw"]
 
@@ -27,7 +27,7 @@ class PenaltyLaw(LossLaw):
     Parameters
     ----------
     base : AdditiveLaw
-        The law for data seen once, [-]
+        The law for data seen once; its fitted range is this law's too, [-]
     P : float, optional
         Size of the penalty. The default is illustrative, [nats/token]
     delta : float, optional
@@ -74,9 +74,37 @@ class PenaltyLaw(LossLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        additive_base(self.base)
+        # the terms of the base were fitted there, so outside they are extrapolated
+        if self.fitted == Fitted():
+            object.__setattr__(self, "fitted", self.base.fitted)
         non_negative("P", self.P)
         positive("delta", self.delta)
         positive("kappa", self.kappa)
+
+    def with_(self, **changes: Any) -> Self:
+        """Return a changed copy; another base brings its fitted range along.
+
+        Parameters
+        ----------
+        **changes : float
+            New values of the law's own fields, [any]
+
+        Returns
+        -------
+        PenaltyLaw
+            The copy, [-]
+
+        Examples
+        --------
+        >>> from chinchilla_lab.laws import BESIROGLU_2024, MUENNIGHOFF_2023_C4
+        >>> law = PenaltyLaw(base=MUENNIGHOFF_2023_C4).with_(base=BESIROGLU_2024)
+        >>> law.fitted == BESIROGLU_2024.fitted
+        True
+        """
+        if "base" in changes:
+            changes = {"fitted": additive_base(changes["base"]).fitted} | changes
+        return super().with_(**changes)
 
     def loss(
         self, N: ArrayLike, D: ArrayLike, unique: ArrayLike | None = None

@@ -12,10 +12,16 @@ from chinchilla_lab.checks import (
     fraction,
     non_negative,
     positive,
+    scalar,
     whole,
 )
 from chinchilla_lab.repetition.plans import optimal
-from chinchilla_lab.repetition.results import DataPlan, RepetitionLaw, cautions
+from chinchilla_lab.repetition.results import (
+    DataPlan,
+    RepetitionLaw,
+    cautions,
+    needs_repetition,
+)
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 
@@ -29,6 +35,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_NO_GAIN = 1e-12  # nats/token
 _FLOP_PER_TOKEN = 2.0  # a generated token costs one forward pass
 
 
@@ -137,6 +144,11 @@ class Choices:
                 f"{self.break_even:.2f}; {self.quality:.2f} was stated. Measure it on "
                 "a small run."
             )
+        elif self.unique >= self["unlimited"].D:
+            notes.append(
+                f"{text(self.extra, 'token')} more cannot help, of whatever quality: "
+                "the tokens at hand are not used up."
+            )
         else:
             notes.append(
                 f"{text(self.extra, 'token')} more win at no quality: making them "
@@ -178,6 +190,10 @@ class Choices:
         return html_table(head, rows) + (
             f"<ul>{''.join(f'<li>{note}</li>' for note in said)}</ul>"
         )
+
+
+def _quality(name: str, x: ArrayLike) -> Array:
+    return fraction(name, x, "1 is fresh text of the same kind")
 
 
 def _quiet_optimal(law: RepetitionLaw, C: float, unique: float) -> Choice:
@@ -266,7 +282,7 @@ def loss_with_added(
         positive("C", C),
         positive("unique_tokens", unique_tokens),
         positive("extra_tokens", extra_tokens),
-        fraction("quality", quality, "1 is fresh text of the same kind"),
+        _quality("quality", quality),
         non_negative("generator_params", generator_params),
     )
     left = c - _FLOP_PER_TOKEN * g * s
@@ -304,7 +320,8 @@ def break_even_quality(
     Returns
     -------
     float
-        The quality q; infinite if no quality up to 1 pays, [-]
+        The quality q; infinite if no quality up to 1 pays, as
+        where generation is too dear or the tokens at hand already suffice, [-]
 
     Notes
     -----
@@ -317,16 +334,17 @@ def break_even_quality(
     >>> f"{break_even_quality(law, 3e22, 60e9, 60e9, generator_params=7e9):.2f}"
     '0.62'
     """
-    budget, U = float(positive("C", C)), float(positive("unique_tokens", unique_tokens))
-    S = float(positive("extra_tokens", extra_tokens))
-    size = float(non_negative("generator_params", generator_params))
+    budget, U = scalar("C", C), scalar("unique_tokens", unique_tokens)
+    S = scalar("extra_tokens", extra_tokens)
+    size = scalar("generator_params", generator_params, non_negative)
     goal = _quiet_optimal(law, budget, U).L
     low, high = 1e-12, 1.0  # a quality of 0 is no token at all
     # a grid, then a grid in its cell: few calls, each takes all its points at once
     for _ in range(3):
         q = np.linspace(low, high, 17)
         gain = goal - loss_with_added(law, budget, U, S, q, size)
-        if not gain[-1] >= 0.0:  # NaN where generation takes it all
+        # NaN where generation takes it all; rounding where nothing is short
+        if high == 1.0 and not gain[-1] > _NO_GAIN:
             return float("inf")
         last = max(int(np.argmax(gain >= 0.0)), 1)
         low, high = float(q[last - 1]), float(q[last])
@@ -382,17 +400,17 @@ def three_choices(
     >>> table.winner.name
     'add'
     """
-    budget, U = float(positive("C", C)), float(positive("unique_tokens", unique_tokens))
-    S = float(positive("extra_tokens", extra_tokens))
-    q = float(fraction("quality", quality, "1 is fresh text of the same kind"))
-    made = (
-        _FLOP_PER_TOKEN * S * float(non_negative("generator_params", generator_params))
-    )
+    law = needs_repetition(law)
+    budget, U = scalar("C", C), scalar("unique_tokens", unique_tokens)
+    S = scalar("extra_tokens", extra_tokens)
+    q = scalar("quality", quality, _quality)
+    size = scalar("generator_params", generator_params, non_negative)
+    made = _FLOP_PER_TOKEN * S * size
     if tokens_per_param is None:
         base = law.base
         ratio = U / (base.G * (base.G * U) ** (base.beta / base.alpha))
     else:
-        ratio = float(positive("tokens_per_param", tokens_per_param))
+        ratio = scalar("tokens_per_param", tokens_per_param)
 
     def given(name: str, label: str, N: float, D: float) -> Choice:
         loss = law._repeated(np.asarray(N), np.asarray(D), np.asarray(U))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chinchilla_lab.checks import one_of, positive
+from chinchilla_lab.checks import one_of, scalar
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import text
@@ -199,12 +199,12 @@ def passes(
     >>> f"{found.epochs:.2f} epochs, {found.repeats:.2f} repeats"
     '7.12 epochs, 6.12 repeats'
     """
-    u = float(positive("unique", unique))
+    u = scalar("unique", unique)
     if (tokens is None) == (epochs is None):
         raise ValueError(
             f"tokens={tokens} and epochs={epochs}: give exactly one of them"
         )
     if tokens is None:
         assert epochs is not None  # one of them was given
-        return Passes(unique=u, tokens=u * float(positive("epochs", epochs)))
-    return Passes(unique=u, tokens=float(positive("tokens", tokens)))
+        return Passes(unique=u, tokens=u * scalar("epochs", epochs))
+    return Passes(unique=u, tokens=scalar("tokens", tokens))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab.checks import ExtrapolationWarning, one_of
 from chinchilla_lab.laws.families import RepeatedDataLaw
 from chinchilla_lab.laws.published import MUENNIGHOFF_2023_REPEATED
-from chinchilla_lab.repetition.results import RepetitionLaw
+from chinchilla_lab.repetition.results import RepetitionLaw, needs_repetition
 from chinchilla_lab.sources import read_rows
 
 __all__ = ["MEASURED", "Measured", "added_loss", "measured_series"]
@@ -146,6 +146,7 @@ def added_loss(
     >>> f"{added_loss(2.81e9, 55e9, 4e9, by_data_alone=True):.3f}"
     '0.032'
     """
+    law = needs_repetition(law)
     if by_data_alone and not isinstance(law, RepeatedDataLaw):
         raise TypeError(f"{law.label} discounts no parameters; leave by_data_alone out")
     with warnings.catch_warnings():

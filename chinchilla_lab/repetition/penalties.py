@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.solving import bisect
-from chinchilla_lab.checks import positive
+from chinchilla_lab.checks import positive, scalar
 from chinchilla_lab.laws.families import RepeatedDataLaw
 from chinchilla_lab.laws.penalty import PenaltyLaw
+from chinchilla_lab.repetition.results import needs_discount
 
 __all__ = ["best_epochs", "matched_penalty"]
 
@@ -52,8 +53,10 @@ def matched_penalty(
     >>> f"{matched_penalty(law, 12.8e9, 60e9).P:.4f}"
     '0.0057'
     """
-    n, u = float(positive("N", N)), float(positive("unique_tokens", unique_tokens))
-    passes = float(positive("epochs", epochs))
+    law = needs_discount(law, "worn data term to match")
+    n, u = scalar("N", N), scalar("unique_tokens", unique_tokens)
+    passes = scalar("epochs", epochs)
+    delta, kappa = scalar("delta", delta), scalar("kappa", kappa)
     if passes <= 1.0:
         raise ValueError(f"epochs={passes:g} must be above 1: one epoch has no penalty")
     base = law.base
@@ -90,6 +93,11 @@ def best_epochs(law: PenaltyLaw, N: ArrayLike, unique_tokens: ArrayLike) -> Arra
     >>> f"{best_epochs(mild, 12.8e9, 60e9):.1f}"
     '22.6'
     """
+    if not isinstance(law, PenaltyLaw):
+        raise TypeError(
+            f"law={getattr(law, 'label', law)!r} has no penalty, so no number of "
+            "epochs is the best; use a PenaltyLaw"
+        )
     if law.delta < 1.0 or law.P == 0.0:
         raise ValueError(
             f"delta={law.delta:g} and P={law.P:g}: a best number of epochs needs a "
@@ -103,12 +111,19 @@ def best_epochs(law: PenaltyLaw, N: ArrayLike, unique_tokens: ArrayLike) -> Arra
     harm = np.log(law.delta * law.P) + law.kappa * np.log(n / u)
 
     def rising(x: Array) -> Array:
-        R = np.exp(x)
         more = harm + (law.delta - 1.0) * x
-        return np.asarray(more - gain + (base.beta + 1.0) * np.log1p(R))
+        return np.asarray(more - gain + (base.beta + 1.0) * np.logaddexp(0.0, x))
 
     low = np.full(n.shape, -60.0)
     at_once = rising(low) > 0.0  # with delta 1 the first repeat may harm already
     shift = np.where(at_once, rising(low), 0.0)
-    x = bisect(lambda x: rising(x) - shift, low, low + 160.0, "the best epochs")
+    high = np.full(n.shape, 690.0)  # e^690 is near the largest float
+    never = rising(high) < 0.0
+    if np.any(never):
+        raise ValueError(
+            f"P={law.P:g}, delta={law.delta:g}, kappa={law.kappa:g}: the penalty is so "
+            f"small at N={n[never].flat[0]:g} and unique_tokens={u[never].flat[0]:g} "
+            "that more epochs help without end; give a larger P"
+        )
+    x = bisect(lambda x: rising(x) - shift, low, high, "the best epochs")
     return np.where(at_once, 1.0, 1.0 + np.exp(x))[()]

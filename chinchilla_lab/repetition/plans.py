@@ -12,6 +12,7 @@ from chinchilla_lab.allocation.solving import bisect, optimum
 from chinchilla_lab.checks import (
     ExtrapolationWarning,
     positive,
+    scalar,
 )
 from chinchilla_lab.laws.families import RepeatedDataLaw
 from chinchilla_lab.laws.penalty import PenaltyLaw
@@ -223,34 +224,36 @@ def hedge(
     """
     if not laws:
         raise ValueError("laws is empty; give at least one law of repeated data")
-    c, u = float(positive("C", C)), float(positive("unique_tokens", unique_tokens))
+    c, u = scalar("C", C), scalar("unique_tokens", unique_tokens)
     plans = tuple(optimal(law, c, u) for law in laws)
 
-    def worst(x: float) -> float:
-        N = np.asarray(np.exp(x))
-        D = np.asarray(c / (FLOP_PER_ND * N))
+    def worst(x: Array) -> Array:
+        N = np.exp(x)
+        D = c / (FLOP_PER_ND * N)
         regrets = [
             law._repeated(N, D, np.asarray(u)) - plan.L
             for law, plan in zip(laws, plans, strict=True)
         ]
-        return float(np.max(regrets))
+        return np.asarray(np.max(regrets, axis=0))
 
     sizes = [float(np.log(plan.N)) for plan in plans]
-    low, high = min(sizes), max(sizes)
-    # each regret falls, then rises, so their maximum does too: golden section
-    golden = (np.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(80):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        if worst(left) < worst(right):
-            high = right
-        else:
-            low = left
-    x = 0.5 * (low + high)
+    # the loss of a penalty law may have several valleys in ln N, so the maximum may
+    # too, and the lowest may lie outside the optima: a wide grid, then its best cell
+    once = float(np.log(c / (FLOP_PER_ND * u)))
+    grid = np.linspace(min(sizes) - 4.0, max(sizes) + 4.0, 4001)
+    grid = np.unique([*grid, *sizes, once])
+    for _ in range(7):
+        found = worst(grid)
+        i = int(np.argmin(found))
+        x, least = float(grid[i]), float(found[i])
+        grid = np.unique(
+            [*np.linspace(grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)], 65), x]
+        )
     N = float(np.exp(x))
     return DataHedge(
         N=N,
         D=c / (FLOP_PER_ND * N),
         unique=u,
-        worst=max(worst(x), 0.0),
+        worst=max(least, 0.0),
         plans=tuple(replace(plan) for plan in plans),
     )

@@ -210,6 +210,7 @@ def cautions(
     ...     print(note)
     With one epoch and N above 3.06B the law lies above its base law: it calls those parameters surplus.
     """  # noqa: E501 - the sentence is one line, as a user sees it
+    needs_repetition(law)
     n, d, u = np.broadcast_arrays(
         positive("N", N), positive("D", D), positive("unique", unique)
     )
@@ -248,6 +249,16 @@ def cautions(
                 "above its base law: it calls those parameters surplus."
             )
     return notes
+
+
+def needs_discount(law: object, what: str) -> RepeatedDataLaw:
+    """Return the law, typed as one that discounts repeats, or say which ones do."""
+    if isinstance(law, RepeatedDataLaw):
+        return law
+    raise TypeError(
+        f"law={getattr(law, 'label', law)!r} discounts no repeats, so it has no "
+        f"{what}; use a RepeatedDataLaw such as MUENNIGHOFF_2023_REPEATED"
+    )
 
 
 def needs_repetition(law: object) -> RepetitionLaw:

@@ -10,7 +10,7 @@ from chinchilla_lab.checks import (
     positive,
 )
 from chinchilla_lab.laws.families import AdditiveLaw, RepeatedDataLaw
-from chinchilla_lab.repetition.results import DataPlan, slope
+from chinchilla_lab.repetition.results import DataPlan, needs_discount, slope
 from chinchilla_lab.units import text
 
 __all__ = [
@@ -61,7 +61,7 @@ def least_unique(law: RepeatedDataLaw, L: ArrayLike) -> Array:
     >>> f"{least_unique(law, law.floor(25e9)):.3e}"
     '2.500e+10'
     """
-    base = law.base
+    base = needs_discount(law, "least number of unique tokens").base
     excess = positive("L", L) - base.E
     worn = base.beta / base.alpha * (1.0 + law.R_N) ** -base.alpha
     worn += law.ceiling**-base.beta
@@ -98,6 +98,7 @@ def tokens_for_loss(
     >>> f"{tokens_for_loss(law, 7e9, loss, unique_tokens=25e9):.3e}"
     '2.000e+11'
     """
+    law = needs_discount(law, "number of tokens for a loss")
     n, target, u = np.broadcast_arrays(
         positive("N", N), positive("L", L), positive("unique_tokens", unique_tokens)
     )
@@ -159,11 +160,7 @@ def optimal_for_loss(
     >>> f"{plan.N / best.N:.2f} {plan.epochs:.1f} {plan.C / best.C:.2f}"
     '0.96 5.8 1.38'
     """
-    if not isinstance(law, RepeatedDataLaw):
-        raise TypeError(
-            f"law={getattr(law, 'label', law)!r} has no least compute for a loss here; "
-            "use a RepeatedDataLaw such as MUENNIGHOFF_2023_REPEATED"
-        )
+    law = needs_discount(law, "least compute for a loss here")
     target, u, t = np.broadcast_arrays(
         positive("L", L),
         positive("unique_tokens", unique_tokens),

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.laws.families import RepeatedDataLaw
 from chinchilla_lab.laws.published import MUENNIGHOFF_2023_REPEATED
+from chinchilla_lab.repetition.results import needs_discount
 
 __all__ = ["effective_tokens", "marginal_value"]
 
@@ -45,7 +46,7 @@ def effective_tokens(
     >>> effective_tokens(1.0, [2, 4, 7, 16]).round(3)
     array([ 1.968,  3.726,  5.969, 10.582])
     """
-    return law.effective_tokens(unique, epochs)
+    return needs_discount(law, "effective tokens").effective_tokens(unique, epochs)
 
 
 def marginal_value(
@@ -76,4 +77,4 @@ def marginal_value(
     >>> marginal_value([2, 4, 8]).round(3)
     array([0.937, 0.823, 0.635])
     """
-    return law.marginal_value(epochs)
+    return needs_discount(law, "worth of a repeat").marginal_value(epochs)

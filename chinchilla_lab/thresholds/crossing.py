@@ -212,9 +212,11 @@ def tie_demand(law: LossLaw, small: ArrayLike, large: ArrayLike) -> Array:
     '0.223'
     """
     k_1, k_2 = np.broadcast_arrays(positive("small", small), positive("large", large))
-    if np.any(k_1 >= k_2):
+    bad = k_1 >= k_2
+    if np.any(bad):
         raise ValueError(
-            f"small={k_1.flat[0]:g} must be below large={k_2.flat[0]:g}: exchange them"
+            f"small={k_1[bad].flat[0]:g} must be below large={k_2[bad].flat[0]:g}: "
+            "exchange them"
         )
     more = crossing_cost(law, k_1).training - crossing_cost(law, k_2).training
     return np.asarray(3.0 * more / (k_2 - k_1))[()]

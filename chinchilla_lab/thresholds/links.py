@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chinchilla_lab.allocation.optimum import optimal_for_loss
 from chinchilla_lab.allocation.results import Allocation
-from chinchilla_lab.checks import InfeasibleError, positive
+from chinchilla_lab.checks import InfeasibleError, finite, positive
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.laws.published import (
     GADRE_2024_C4,
@@ -130,7 +130,10 @@ class SigmoidAccuracy:
             If no loss gives the accuracy.
         """
         why = "the ends of the curve"
-        score = _inside("accuracy", accuracy, self.a + self.b, self.b, why)
+        # a loss is above 0, so the upper end is the accuracy there
+        x = -self.k * self.L0
+        top = float(self.b + self.a * np.exp(-np.logaddexp(0.0, -x)))
+        score = _inside("accuracy", accuracy, max(self.a + self.b, 0.0), top, why)
         share = (score - self.b) / self.a
         return (self.L0 + (np.log(share) - np.log1p(-share)) / self.k)[()]
 
@@ -186,8 +189,21 @@ class ExponentialError:
         -------
         numpy.ndarray or float
             Mean error, [-]
+
+        Raises
+        ------
+        InfeasibleError
+            If the loss is so low that the curve has left the scale of an error.
         """
-        return (self.epsilon - self.h * np.exp(-self.s * positive("L", L)))[()]
+        values = positive("L", L)
+        found = self.epsilon - self.h * np.exp(-self.s * values)
+        if np.min(found) < 0.0:
+            least = np.log(self.h / self.epsilon) / self.s
+            raise InfeasibleError(
+                f"L={values.min():.4g} is below {least:.4g}, where the curve of "
+                f"{self.name} reaches an error of 0; it says nothing further down"
+            )
+        return found[()]
 
     def accuracy(self, L: ArrayLike) -> Array:
         """Accuracy at a loss, one minus the error.
@@ -230,13 +246,14 @@ class ExponentialError:
             raise ValueError(
                 f"accuracy={accuracy!r} and error={error!r}: give exactly one of them"
             )
+        # a loss is above 0 and so is an error
+        low, high = max(self.epsilon - self.h, 0.0), self.epsilon
+        why = "the ends of the curve"
         if error is None:
             assert accuracy is not None  # one of them was given
-            error = 1.0 - positive("accuracy", accuracy)
-        # a loss is above 0
-        low = self.epsilon - self.h
-        why = "the ends of the curve"
-        score = _inside("error", error, low, self.epsilon, why)
+            score = 1.0 - _inside("accuracy", accuracy, 1.0 - high, 1.0 - low, why)
+        else:
+            score = _inside("error", error, low, high, why)
         return (-(np.log(self.epsilon - score) - np.log(self.h)) / self.s)[()]
 
 
@@ -408,5 +425,6 @@ def price_of_accuracy(
     '1.51'
     """
     start = positive("accuracy", accuracy)
-    more = two_step.optimal(start + np.asarray(points, dtype=np.float64)).C
-    return np.asarray(more / two_step.optimal(start).C)[()]
+    added = finite("points", points)
+    least = two_step.optimal(start).C
+    return np.asarray(two_step.optimal(start + added).C / least)[()]

@@ -7,7 +7,7 @@ whole with :math:`e^{-K\ell}`.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.checks import InfeasibleError, positive
+from chinchilla_lab.checks import InfeasibleError, positive, scalar
 
 __all__ = [
     "compute_for_exact_match",
@@ -152,8 +152,8 @@ def compute_for_exact_match(
     >>> f"{np.log10(long / short):.2f}"
     '5.61'
     """
-    power = 1.0 / float(positive("gamma", gamma))
-    base = float(positive("scale", scale)) * positive("K", K)
+    power = 1.0 / scalar("gamma", gamma)
+    base = scalar("scale", scale) * positive("K", K)
     return ((base / -np.log(_probability(p))) ** power)[()]
 
 

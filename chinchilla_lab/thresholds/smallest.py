@@ -173,7 +173,7 @@ def smallest_model_for(
         used: Array = tokens
     elif C is not None:
         target, budget = np.broadcast_arrays(target, positive("C", C))
-        k = _least_factor_for(closed, np.asarray(budget / best.C))
+        k = _least_factor_for(closed, budget, np.asarray(best.C))
         N = np.asarray(best.N * k)
         used = np.asarray(best.D * overhead(closed, k).token_factor)
     else:
@@ -189,12 +189,16 @@ def smallest_model_for(
     )
 
 
-def _least_factor_for(law: AdditiveLaw, share: Array) -> Array:
-    """Return the k below 1 whose training compute is a given share of the optimum's."""
+def _least_factor_for(law: AdditiveLaw, C: Array, least: Array) -> Array:
+    """Return the k below 1 whose training compute is a given one, above the least."""
+    budget, floor = np.broadcast_arrays(C, least)
+    share = np.asarray(budget / floor)
     if np.any(share < 1.0 - 1e-12):
+        i = np.unravel_index(int(np.argmin(share)), share.shape)
         raise InfeasibleError(
-            f"C is {share.min():.4g} of the least compute that reaches the target "
-            f"under {law.label}; give at least 1/{share.min():.3g} of it, or aim higher"
+            f"C={budget[i]:.4g} FLOP is too little for the target: under {law.label} "
+            f"the least compute that reaches it is {floor[i]:.4g} FLOP; give that, or "
+            "aim at an easier target"
         )
     goal = np.log(np.maximum(share, 1.0))
 

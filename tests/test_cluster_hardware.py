@@ -174,6 +174,17 @@ def test_the_file_is_named_in_the_error(tmp_path):
         Cluster.from_file(path)
 
 
+def test_measured_products_stay_below_the_dense_peak(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'n_accelerators = 64\n[accelerator]\nname = "own"\nsparse = true\n'
+        "bf16_tflops = 1979\ngemm_bf16_tflops = 3000\nhbm_gb = 80\n"
+        'source = "s"\nwhere = "w"\naccessed = "2026-05"\nevidence = "vendor"\n'
+    )
+    with pytest.raises(ValueError, match="exceeds its dense peak of 989"):
+        Cluster.from_file(file)
+
+
 def test_mfu_above_one_names_the_peak():
     with pytest.raises(
         ValueError, match="dense bf16 peak of A100 SXM 80GB, 312 TFLOP/s"

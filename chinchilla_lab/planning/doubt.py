@@ -236,7 +236,8 @@ def intervals(
     step model on rows that were not fitted, with a drift of 3 % for each doubling
     beyond 256 accelerators; without calibration, 1.05 to 2 times as long; where no
     stack was named, over three or four of them. A utilisation that was given is taken
-    at its word. Failures: the band of rates, and chance.
+    at its word. Failures: the band of rates, and chance. Every range is widened to the
+    plan's own figure where the errors lie all on one side of it.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def intervals(
     middle = np.nan if price is None else plan.problem.usd_per_hour
 
     def timed(source: str, factors: Array, note: str) -> Doubt:
-        low, high = _ends(factors, share)
+        low, high = _around(1.0, _ends(factors, share))
         money = (plan.dollars * low, plan.dollars * high)
         return Doubt(
             source=source,
@@ -296,7 +297,7 @@ def intervals(
             )
         )
     N = _scaled(plan, (min(e[0] for e in [*ends, (best, 0)]), max(e[1] for e in ends)))
-    days = _ends(plan.days * model * failing, share)
+    days = _around(plan.days, _ends(plan.days * model * failing, share))
     hours = (
         days[0] * DAY * plan.problem.n / HOUR,
         days[1] * DAY * plan.problem.n / HOUR,
@@ -304,7 +305,10 @@ def intervals(
     if price is None:
         dollars = (float("nan"), float("nan"))
     else:
-        dollars = _ends(plan.dollars * model * failing * rate / middle, share)
+        dollars = _around(
+            plan.dollars, _ends(plan.dollars * model * failing * rate / middle, share)
+        )
+    N = _around(plan.N, N)
     nd = plan.N * plan.D
     return Intervals(
         level=share,
@@ -315,6 +319,11 @@ def intervals(
         dollars=dollars,
         sources=tuple(sources),
     )
+
+
+def _around(point: float, ends: Range) -> Range:
+    """Widen a range to its point: what the plan says is never ruled out."""
+    return min(ends[0], point), max(ends[1], point)
 
 
 def _scaled(plan: Plan, ends: Range) -> Range:

@@ -148,7 +148,10 @@ def _all(
     end: float,
 ) -> list[Plan]:
     plans = []
-    batches = problem.batches()[: None if problem.thorough else 1]
+    batches = problem.batches()
+    if not problem.thorough:
+        # without waste the largest is best; with it every other rung will do
+        batches = batches[:1] if problem.critical_batch is None else batches[::2]
     for i, shape in enumerate(shapes):
         plans += [
             made

@@ -9,6 +9,7 @@ from chinchilla_lab.validation.bytes import (
     MemoryScore,
     identities,
     memory_score,
+    memory_verdict,
 )
 from chinchilla_lab.validation.plans import (
     RankingScore,
@@ -49,6 +50,7 @@ __all__ = [
     "measured",
     "median_mfu_errors",
     "memory_score",
+    "memory_verdict",
     "plan_times",
     "rank_correlation",
     "ranking",

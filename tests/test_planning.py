@@ -515,6 +515,57 @@ def test_intervals_contain_the_plan(hall):
         assert doubt.hours[0] <= one.hours <= doubt.hours[1]
 
 
+def test_intervals_hold_the_loss(loft):
+    doubt = intervals(loft)
+    assert doubt.loss[0] < loft.loss < doubt.loss[1]
+    by_name = {d.source: d for d in doubt.sources}
+    # a slower machine sees fewer tokens until the deadline
+    slow = loft.D * loft.days / by_name["step model"].days[1]
+    assert by_name["step model"].loss[1] == pytest.approx(
+        float(LAW.loss(loft.N, slow)), rel=1e-6
+    )
+    own, other = LAW.loss(loft.N, loft.D), HOFFMANN_2022.loss(loft.N, loft.D)
+    low, high = by_name["which law"].loss
+    assert low - 1e-9 <= loft.loss + float(other - own) <= high + 1e-9
+    assert "loss [nats/token]" in doubt._repr_html_()
+    record = compare([loft]).records[0]
+    assert (record["loss_nats_p5"], record["loss_nats_p95"]) == doubt.loss
+    # at a target the loss is what was asked, by this law
+    timed = plan(LOFT, objective="time", target_loss=2.3)
+    assert {d.source: d for d in intervals(timed).sources}["step model"].loss == (
+        timed.loss, timed.loss,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("chip", ["b200-sxm", "gb200-nvl72"])
+def test_a_stack_of_one_node_says_so_on_many(chip):
+    made = plan(Cluster(accelerator=chip, n_accelerators=1152), deadline=DAY)
+    assert made.problem.stack.name == "simumax-b200"
+    assert any("fitted on one node" in words for words in made.assumptions)
+
+
+def test_a_name_is_no_cluster():
+    for call in (
+        lambda: plan("loft", deadline=DAY),
+        lambda: typed_plan("loft", SHAPES["llama-3-8b"], D=1e11, batch=512),
+    ):
+        with pytest.raises(ValueError, match="example_cluster"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"budget": 2e6, "inference_tokens": 1e18}, "serving 1e6T from even"),
+        ({"budget": 2e6, "inference_tokens": 1e18, **IDEAL}, "serving"),
+        ({"deadline": DAY, "unique_tokens": 1.0}, "fewer than one sequence"),
+    ],
+)
+def test_refusals_name_what_is_short(limits, says):
+    with pytest.raises(ValueError, match=says):
+        plan(LOFT, **limits)
+
+
 def test_same_seed_same_intervals(loft):
     assert intervals(loft, seed=3).days == intervals(loft, seed=3).days
 

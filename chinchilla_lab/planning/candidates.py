@@ -184,6 +184,12 @@ def finish(
         )
     if problem.batch_limit is None and batch is not None:
         notes.append("batch after DeepSeek LLM 2024, known to a factor of four")
+    few = "one node" in problem.stack.notes
+    if speed is not None and few and problem.cluster.n_domains > 1:
+        notes.append(
+            f"stack {problem.stack.name} was fitted on one node and serves "
+            f"{problem.cluster.n_domains:,} here: its network is assumed, not measured"
+        )
     if problem.utilisation is not None:
         notes.append(f"utilisation {problem.utilisation:.0%} is assumed, not modelled")
     if problem.inference_tokens and problem.serving_utilisation is None:

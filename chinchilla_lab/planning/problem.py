@@ -143,6 +143,11 @@ class Problem:
         if self.batch_limit is not None and not np.isposinf(self.batch_limit):
             positive("batch_limit", self.batch_limit)
         non_negative("inference_tokens", self.inference_tokens)
+        if self.unique_tokens is not None and self.unique_tokens < self.seq_len:
+            raise ValueError(
+                f"unique_tokens={self.unique_tokens:g} are fewer than one sequence of "
+                f"{self.seq_len}; write 50e9 or, on the command line, 50B"
+            )
         whole("seq_len", self.seq_len)
         whole("keep", self.keep)
         if self.shape_family is not None:

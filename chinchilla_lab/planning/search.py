@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.planning.any_size import any_size, out_of_time
+from chinchilla_lab.planning.any_size import any_size, out_of_time, used_up
 from chinchilla_lab.planning.candidates import (
     best_first,
     candidate,
@@ -169,6 +169,7 @@ def _guess(problem: Problem) -> float:
     try:
         return any_size(smooth).N
     except InfeasibleError:
+        used_up(problem, problem.first_size())
         if problem.utilisation is None and _beyond_the_peak(smooth):
             _refuse(problem, problem.first_size())
         # the machine may do better than the guess
@@ -200,6 +201,7 @@ def _refuse(problem: Problem, guess: float) -> None:
     """Say which limit nothing meets, and what would."""
     machine = problem.cluster
     family = problem.shape_family or "llama"
+    used_up(problem, guess)
     if problem.objective != "loss" and problem.target_loss is not None:
         limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
         sizes = guess * np.geomspace(0.05, 20.0, 200)

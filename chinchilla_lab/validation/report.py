@@ -13,7 +13,7 @@ from chinchilla_lab.validation.bytes import (
 )
 from chinchilla_lab.validation.plans import ranking, ranking_verdict
 from chinchilla_lab.validation.published import UNUSED
-from chinchilla_lab.validation.speed import scores
+from chinchilla_lab.validation.speed import one_stack, scores
 
 __all__ = ["HEADER", "report", "validation_rows", "validation_table"]
 
@@ -96,13 +96,34 @@ def report() -> str:
             for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
+    lines += ["", "Constants that were assumed and not fitted", ""]
+    for scored in scores():
+        s = STACKS[scored.table.stack]
+        lines.append(
+            f"{scored.table.name}: overlap tensor {s.tp_overlap:g}, data "
+            f"{s.dp_overlap:g}; attention "
+            f"{'fused' if s.fused else 'unfused'}"
+            f"{', parallel block' if s.parallel_block else ''}"
+        )
+    lines += ["", "Family tables, one stack for all", ""]
+    for scored in one_stack():
+        lines.append(
+            f"{scored.table.name}: {scored.table.stack}, MAPE {100 * scored.mape:.1f} %, "
+            f"max {100 * scored.largest:.1f} %"
+        )
     for name in ("bloom", "uncalibrated"):
         groups = ranking(name)
         regrets = [g.regret for g in groups]
-        lines += ["", f"Ranking of BLOOM plans, constants: {name}", ""]
+        free = sum(g.n_fitted == 0 for g in groups)
+        lines += [
+            "",
+            f"Ranking of BLOOM plans, constants: {name}; {free} of {len(groups)} "
+            "groups without a row that set the constants of bloom",
+            "",
+        ]
         lines += [
             f"{g.group:32} {g.n:3} plans  regret {100 * g.regret:5.1f} %  "
-            f"Spearman {g.spearman:+.2f}"
+            f"Spearman {g.spearman:+.2f}  fitted rows {g.n_fitted}"
             for g in groups
         ]
         lines.append(

@@ -108,7 +108,8 @@ def report() -> str:
     lines += ["", "Family tables, one stack for all", ""]
     for scored in one_stack():
         lines.append(
-            f"{scored.table.name}: {scored.table.stack}, MAPE {100 * scored.mape:.1f} %, "
+            f"{scored.table.name}: {scored.table.stack}, MAPE "
+            f"{100 * scored.mape:.1f} %, "
             f"max {100 * scored.largest:.1f} %"
         )
     for name in ("bloom", "uncalibrated"):

@@ -557,6 +557,7 @@ def test_a_name_is_no_cluster():
     ("limits", "says"),
     [
         ({"budget": 2e6, "inference_tokens": 1e18}, "serving 1e6T from even"),
+        ({"budget": 2e6, "inference_tokens": 1e15}, "raise it, serve fewer tokens"),
         ({"budget": 2e6, "inference_tokens": 1e18, **IDEAL}, "serving"),
         ({"deadline": DAY, "unique_tokens": 1.0}, "fewer than one sequence"),
     ],

@@ -228,6 +228,10 @@ def _refuse(problem: Problem, guess: float) -> None:
             f"than one step of {problem.batches()[-1]} sequences; check their units "
             "(a deadline is in seconds), raise them or lower batch_limit"
         )
+    first = problem.first_size()
+    if least is None and guess < 0.5 * first:
+        # so small only because serving must be paid: held against the usual size
+        used_up(problem, first)
     if least is None:
         raise InfeasibleError(
             f"{what}, the best of {text(problem.first_compute(), 'FLOP')}, leaves the "

@@ -594,6 +594,14 @@ def test_quantities_as_people_type_them(ask, written):
         (("params", "--layers", "9"), 2, "missing"),
         (("params", "--arch", "hal-9000"), 2, "no shape"),
         (("memory", "--params", "1B", "--recipe", "diet"), 2, "choose from"),
+        (("plan", "--cluster", "loft", "--deadline", "1 day", "--levers", "--binding"), 2, "not both"),
+        (("plan", "--cluster", "loft", "--deadline", "1 day", "--target-loss", "2.2"), 2, "--target-loss needs"),
+        (("memory", "--arch", "llama-2-7b", "--tp", "3"), 2, "tp=2 does"),
+        (("memory", "--arch", "llama-2-7b", "--tp", "64"), 2, "tp=32 does"),
+        (("memory", "--arch", "llama-2-7b", "--pp", "64"), 2, "use pp=32"),
+        (("memory", "--arch", "llama-2-7b", "--gpus", "8", "--zero", "3"), 2, "use --dp"),
+        (("memory", "--params", "7e9", "--dp", "8"), 2, "--dp does not apply"),
+        (("memory", "--params", "7e9", "--arch", "llama-2-7b", "--tp", "2"), 2, "--arch, --tp does not"),
         (("fit", "nowhere.csv"), 2, "no such file"),
         (("compare", "--plan", "70B"), 2, "write N:D"),
         (("time", "-N", "1B", "-D", "1B", "--calibrate-from", "1B:2B", "--gpu", "h100-sxm", "--gpus", "1"), 2, "N:D:hours"),
@@ -619,6 +627,26 @@ def test_extrapolation_is_noted_on_one_line(capsys):
     said = capsys.readouterr()
     json.loads(said.out)
     assert said.err.count("extrapolation") == 1
+
+
+def test_shares_are_read_as_they_are_printed(ask):
+    words = ("time", "-N", "7B", "-D", "1T", "--gpu", "h100-sxm", "--gpus", "64")
+    assert ask(*words, "--mfu", "40%") == ask(*words, "--mfu", "0.4")
+
+
+def test_prices_are_dated(ask):
+    words = ("time", "-N", "7B", "-D", "1T", "--gpu", "h100-sxm", "--gpus", "64")
+    known = ask(*words, "--mfu", "0.4")[0]
+    assert known["price_date"] == ACCELERATORS["h100-sxm-80gb"].price.date
+    assert ask(*words, "--mfu", "0.4", "--price", "2")[0]["price_date"] == "undated"
+
+
+def test_what_changes_nothing_is_noted(capsys):
+    words = ["plan", "--cluster", "loft", "--deadline", "1 day", "--mfu", "0.4"]
+    assert main([*words, "--family", "none", "--inference", "1T"]) == 0
+    assert "--inference changes nothing" in capsys.readouterr().err
+    assert main(["exponents", "--law", "kaplan-joint"]) == 0
+    assert "not the exponents that the source prints" in capsys.readouterr().err
 
 
 def test_help_and_version(capsys):

@@ -174,6 +174,27 @@ def test_the_file_is_named_in_the_error(tmp_path):
         Cluster.from_file(path)
 
 
+def test_measured_products_stay_below_the_dense_peak(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'n_accelerators = 64\n[accelerator]\nname = "own"\nsparse = true\n'
+        "bf16_tflops = 1979\ngemm_bf16_tflops = 3000\nhbm_gb = 80\n"
+        'source = "s"\nwhere = "w"\naccessed = "2026-05"\nevidence = "vendor"\n'
+    )
+    with pytest.raises(ValueError, match="exceeds its dense peak of 989"):
+        Cluster.from_file(file)
+
+
+def test_a_network_names_its_unit():
+    head = 'accelerator = "h100-sxm-80gb"\nn_accelerators = 8\nscaleout_gbps = '
+    assert Cluster.from_text(head + '"400 Gb/s"').network == 50e9
+    assert Cluster.from_text(head + '"50 GB/s"').network == 50e9
+    assert Cluster.from_text(head + "50").network == 50e9
+    for wrong in ('"400"', '"fast Gb/s"', "-1"):
+        with pytest.raises(ValueError, match="400 Gb/s"):
+            Cluster.from_text(head + wrong)
+
+
 def test_mfu_above_one_names_the_peak():
     with pytest.raises(
         ValueError, match="dense bf16 peak of A100 SXM 80GB, 312 TFLOP/s"

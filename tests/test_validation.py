@@ -21,9 +21,13 @@ from chinchilla_lab.cluster import (
 from chinchilla_lab.shape import SHAPES
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.validation import (
+    MEMORY_TABLES,
     TABLES,
     identities,
     measured,
+    memory_score,
+    memory_verdict,
+    one_stack,
     ranking,
     ranking_table,
     ranking_verdict,
@@ -206,6 +210,31 @@ def test_calibration_refuses_what_it_cannot_settle():
         )  # fmt: skip
     with pytest.raises(ValueError, match="table='mosaic' is not known"):
         measured("mosaic")
+
+
+def test_memory_goal_asks_for_every_row_that_ran_out():
+    verdicts = {name: memory_verdict(memory_score(name)) for name in MEMORY_TABLES}
+    # BLOOM: three of four rows flagged; nanotron: beyond 7 %
+    assert verdicts == {
+        "bloom-memory": "missed", "simumax-memory": "met", "nanotron-memory": "missed",
+    }  # fmt: skip
+    assert re.search(r"3 of 4 flagged.*missed$", report(), re.M)
+
+
+def test_report_says_what_was_assumed():
+    said = report()
+    assert "megascale-2024: overlap tensor 0.7, data 0.7; attention fused, par" in said
+    rows = one_stack()
+    assert {s.table.kind for s in rows} == {"family"}
+    by_name = {s.table.name: s for s in scores()}
+    same = next(s for s in rows if s.table.name == "megatron-bridge-h100")
+    assert same.mape == by_name["megatron-bridge-h100"].mape
+    fitted = sum(
+        r["table"] == "bloom-plans" and bool(r["group"]) and r["use"] == "fit"
+        for r in read_rows("published_runs.csv")
+    )
+    assert 0 < sum(g.n_fitted for g in ranking()) <= fitted
+    assert ranking()[0].n_fitted == 0
 
 
 def test_the_report_is_printed():

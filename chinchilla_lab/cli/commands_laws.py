@@ -239,6 +239,12 @@ def exponents(
                 "beta": None if closed is None else closed.beta,
             }
         )
+        if closed is not None and one.family != closed.family:
+            note(
+                f"{one.name}: alpha and beta are those of the additive form of the "
+                "optimum, not the exponents that the source prints; a and b are the "
+                "powers of compute"
+            )
     emit(records, "exponents", as_json, as_csv)
 
 

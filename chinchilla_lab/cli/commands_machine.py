@@ -170,7 +170,7 @@ def time(
     machine = words.cluster(cluster, gpu, gpus)
     found = estimate_run(
         parse(params, "parameter"), parse(tokens, "token"), machine,
-        None if mfu is None else parse(mfu, "count"), like, price_of(price), dtype,
+        words.share(mfu), like, price_of(price), dtype,
     )  # fmt: skip
     if found.assumed:
         low, high = UTILISATION_BAND
@@ -189,6 +189,7 @@ def time(
                 "accelerator_hours": hours,
                 "usd_low": None if cost is None else hours * cost.price.low,
                 "usd_high": None if cost is None else hours * cost.price.high,
+                "price_date": None if cost is None else cost.price.date,
                 "C_flop": found.C, "n_accelerators": machine.n_accelerators,
                 "accelerator": machine.chip.name,
             }

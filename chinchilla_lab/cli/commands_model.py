@@ -172,6 +172,13 @@ def _bytes(found: MemoryBreakdown, extra: Record) -> Record:
     return {**made, **extra}
 
 
+def _unused(why: str, instead: str, options: dict[str, Any]) -> None:
+    """Refuse options that would change nothing."""
+    idle = [name for name, value in options.items() if value not in (None, False)]
+    if idle:
+        raise ValueError(f"{', '.join(idle)} does not apply: {why}; {instead}")
+
+
 def memory(
     params: SomeParams = None,
     gpus: Annotated[int, option("--gpus", help="replicas, with --params")] = 1,
@@ -215,10 +222,28 @@ def memory(
         )
     chip: Accelerator | None = None if gpu is None else words.chip(gpu)
     extra: Record = {"recipe_bytes": shown.total, "recipe": shown.label}
+    given_sizes = {
+        "--layers": layers, "--d-model": d_model, "--d-ff": d_ff, "--heads": heads,
+        "--kv-heads": kv_heads, "--head-dim": head_dim, "--vocab": vocab,
+    }  # fmt: skip
+    if bytes_each is not None and recipe != "mixed-adam":
+        raise ValueError("give --recipe or --bytes, not both: each sets the bytes")
     if params is not None:
+        _unused(
+            "--params knows states only", "use --gpus for replicas, or leave it out",
+            {
+                "--arch": arch, **given_sizes, "--mlp": mlp != "gated",
+                "--tied": tied.lower() != "false", "--tp": tp != 1, "--pp": pp != 1,
+                "--dp": dp != 1, "--micro-batch": micro_batch != 1,
+                "--seq": seq != 4096, "--recompute": recompute != "none",
+                "--attention": attention != "fused",
+                "--sequence-parallel": sequence_parallel,
+            },
+        )  # fmt: skip
         found = state_bytes(parse(params, "parameter"), used, zero, gpus)
         title = "states only: activations need a shape"
     else:
+        _unused("a shape counts replicas by --dp", "use --dp", {"--gpus": gpus != 1})
         shape = words.shape(
             arch,
             sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied),

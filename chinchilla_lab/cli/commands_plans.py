@@ -134,6 +134,18 @@ def plan(
     as_csv: AsCsv = False,
 ) -> None:
     """Size, tokens, shape, batch and layout for a machine, with intervals."""
+    if levers and binding:
+        raise ValueError("give --levers or --binding, not both: each is a table")
+    if target_loss is not None and objective == "loss":
+        raise ValueError(
+            "--target-loss needs --objective time, cost or lifetime; the objective "
+            "loss looks for the least loss"
+        )
+    if inference is not None and objective != "lifetime" and budget is None:
+        note(
+            "--inference changes nothing here: serving counts with --budget or "
+            "--objective lifetime"
+        )
     machine = words.cluster(cluster, gpu, gpus)
     reliable = DEFAULT_RELIABILITY
     if failures is not None:
@@ -155,7 +167,7 @@ def plan(
             batch_limit=_unit(batch_limit, "token"),
             critical_batch=words.quantity(critical_batch, "token"), stack=stack,
             dtype=dtype, reliability=reliable, price=price_of(price),
-            utilisation=words.quantity(mfu, "count"), keep=keep, progress=tell,
+            utilisation=words.share(mfu), keep=keep, progress=tell,
         )  # fmt: skip
     require(closure(found))
     several = [found, *found.alternatives]

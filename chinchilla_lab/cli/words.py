@@ -35,6 +35,16 @@ def quantity(written: str | None, unit: str) -> float | None:
     return None if written is None else parse(written, unit)
 
 
+def share(written: str | None) -> float | None:
+    """Read a share: 0.4 or 40%."""
+    if written is None:
+        return None
+    word = written.strip()
+    if word.endswith("%"):
+        return parse(word.removesuffix("%").strip(), "count") / 100.0
+    return parse(word, "count")
+
+
 def numbers(written: str, unit: str) -> list[float]:
     """Read quantities parted by commas; a comma inside a number is no separator."""
     return [parse(word.strip(), unit) for word in written.split(",") if word.strip()]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from chinchilla_lab.checks import one_of, positive, whole
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
@@ -128,6 +130,16 @@ class Accelerator:
     power: float | None = None
     price: Price | None = None
     notes: str = ""
+
+    def __post_init__(self) -> None:
+        for dtype, measured in self.gemm_ceilings.items():
+            most = self.peaks.get(dtype, np.inf)
+            if measured > most * (1.0 + 1e-9):
+                raise ValueError(
+                    f"gemm_{dtype}_tflops={measured / TERA:g} of {self.name} exceeds "
+                    f"its dense peak of {most / TERA:g}: a measured product cannot; "
+                    "check sparse (true halves the headline) and the measured rate"
+                )
 
     def peak(self, dtype: str = "bf16") -> float:
         """Return the dense data-sheet rate.

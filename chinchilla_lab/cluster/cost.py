@@ -20,6 +20,8 @@ __all__ = [
     "rental_cost",
 ]
 
+# date of a price that came as a bare number
+UNDATED = "undated"
 JOULES_PER_KWH = 3.6e6
 
 
@@ -68,8 +70,8 @@ def as_price(
     Parameters
     ----------
     price : Price or float or tuple of float or None
-        A range with its date, a quote of your own, two ends of one, or nothing to take
-        the chip's, [USD/h]
+        A range with its date, a quote of your own or two ends of one, which are marked
+        undated, or nothing to take the chip's, [USD/h]
     accelerator : Accelerator or str, optional
         The chip whose price is meant if none is given, [-]
 
@@ -94,7 +96,7 @@ def as_price(
         low, high = price if isinstance(price, tuple) else (price, price)
         return Price(
             low=float(positive("price", low)), high=float(positive("price", high)),
-            date="as given", source="as given",
+            date=UNDATED, source="as given",
         )  # fmt: skip
     if accelerator is None:
         raise ValueError("price is missing; give USD per accelerator-hour")

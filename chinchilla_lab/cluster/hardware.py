@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chinchilla_lab.checks import positive, whole
 from chinchilla_lab.cluster.accelerators import (
     ACCELERATORS,
@@ -17,6 +19,30 @@ from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import GB, text
 
 __all__ = ["Cluster", "mfu", "ridge_point"]
+
+
+def _rate(written: Any) -> float:
+    """Read a rate: a number of GB/s, or words with a unit such as 400 Gb/s."""
+    if not isinstance(written, str):
+        try:
+            return float(positive("scaleout_gbps", written)) * GB
+        except ValueError as fault:
+            raise ValueError(
+                f"{fault}; it counts GB/s (bytes) per accelerator, one way; 400 Gb/s "
+                'is 50, or write scaleout_gbps = "400 Gb/s"'
+            ) from None
+    number, _, unit = written.strip().partition(" ")
+    scale = {"Gb/s": GB / 8.0, "Gbit/s": GB / 8.0, "GB/s": GB}.get(unit.strip())
+    try:
+        value = float(number)
+    except ValueError:
+        value = float("nan")
+    if scale is None or not value > 0.0 or not np.isfinite(value):
+        raise ValueError(
+            f"scaleout_gbps={written!r}: write a number of GB/s (bytes), or words "
+            'such as "400 Gb/s" or "50 GB/s"'
+        )
+    return value * scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +132,8 @@ class Cluster:
         path : str or pathlib.Path
             File with ``n_accelerators`` and ``accelerator``: an id, or a table with
             the columns of ``accelerators.csv``; optional ``domain``,
-            ``scaleout_gbps`` and ``latency_us``, [-]
+            ``scaleout_gbps`` (GB/s, bytes, per accelerator and one way; or words such
+            as ``"400 Gb/s"``) and ``latency_us``, [-]
 
         Returns
         -------
@@ -170,8 +197,7 @@ class Cluster:
         if "domain" in given:
             more["domain"] = given["domain"]
         if "scaleout_gbps" in given:
-            rate = float(positive("scaleout_gbps", given["scaleout_gbps"]))
-            more["scaleout_bandwidth"] = rate * GB
+            more["scaleout_bandwidth"] = _rate(given["scaleout_gbps"])
         if "latency_us" in given:
             more["latency"] = float(positive("latency_us", given["latency_us"])) * 1e-6
         return cls(

@@ -225,6 +225,38 @@ class Layout:
                 f"tp*pp*dp*cp = {self.tp}*{self.pp}*{self.dp}*{self.cp} = {used}, "
                 f"but the cluster has {n}; {way}"
             )
+        self.check_shape(shape, seq_len, even_stages)
+        m = self.micro_batches(batch)
+        if self.n_chunks > 1 and m % self.pp:
+            raise ValueError(
+                f"the interleaved schedule needs pp={self.pp} to divide the {m} "
+                "micro-batches; change micro_batch or dp, or set n_chunks=1"
+            )
+        if self.zero >= 2 and self.pp > 1:
+            raise ValueError(
+                f"zero={self.zero} with pp={self.pp} would gather or reduce in every "
+                "micro-batch; use zero=1, or pp=1"
+            )
+
+    def check_shape(
+        self, shape: TransformerShape, seq_len: int, even_stages: bool = True
+    ) -> None:
+        """Refuse degrees that do not divide a model, whatever the machine.
+
+        Parameters
+        ----------
+        shape : TransformerShape
+            The model, [-]
+        seq_len : int
+            Tokens of a sequence, [token]
+        even_stages : bool, optional
+            Every stage must hold as many layers as the others, [-]
+
+        Raises
+        ------
+        ValueError
+            If heads, widths, layers, experts or the sequence do not divide.
+        """
         heads, layers = shape.n_heads, shape.n_layers
         if heads % self.tp:
             raise ValueError(
@@ -255,12 +287,6 @@ class Layout:
                 f"n_chunks={largest_divisor(layers // fits, self.n_chunks)} do, or "
                 "pass even_stages=False and let the longest stage set the pace"
             )
-        m = self.micro_batches(batch)
-        if self.n_chunks > 1 and m % self.pp:
-            raise ValueError(
-                f"the interleaved schedule needs pp={self.pp} to divide the {m} "
-                "micro-batches; change micro_batch or dp, or set n_chunks=1"
-            )
         if shape.n_experts % self.ep:
             raise ValueError(
                 f"ep={self.ep} does not divide n_experts={shape.n_experts}; "
@@ -277,11 +303,6 @@ class Layout:
                 f"seq_len={seq_len} does not divide into cp={self.cp} pieces"
                 + (f" of tp={self.tp} parts" if self.sequence_parallel else "")
                 + f"; cp={largest_divisor(seq_len, self.cp)} divides it"
-            )
-        if self.zero >= 2 and self.pp > 1:
-            raise ValueError(
-                f"zero={self.zero} with pp={self.pp} would gather or reduce in every "
-                "micro-batch; use zero=1, or pp=1"
             )
 
     def label(self) -> str:

@@ -333,6 +333,11 @@ def memory(
     MemoryBreakdown
         Items and total, [byte]
 
+    Raises
+    ------
+    ValueError
+        If a degree does not divide the model.
+
     Notes
     -----
     The fullest stage of a pipeline: the first with its p micro-batches in flight and
@@ -352,6 +357,7 @@ def memory(
     """
     one_of("attention", attention, ("fused", "unfused"))
     m = whole("n_micro_batches", n_micro_batches or layout.pp)
+    layout.check_shape(shape, whole("seq_len", seq_len), even_stages=False)
     items = components(
         shape,
         layout.degrees(),

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.planning.candidates import finish
 from chinchilla_lab.planning.losses import DataLimit
-from chinchilla_lab.planning.problem import Problem
+from chinchilla_lab.planning.problem import FIRST_GUESS, Problem
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.units import DAY, FLOP_PER_ND, text
+from chinchilla_lab.units import DAY, FLOP_PER_ND, HOUR, text
 
 __all__: list[str] = []
 
@@ -76,6 +76,22 @@ def _refuse_any(problem: Problem, share: float) -> None:
         "the budget is used up by serving alone: raise it, serve fewer tokens, or give "
         "a higher serving_utilisation"
     )
+
+
+def used_up(problem: Problem, N: float) -> None:
+    """Say so if serving alone takes the budget, even of a tenth of the size."""
+    if problem.budget is None or not problem.inference_tokens:
+        return
+    share = problem.serving_utilisation or problem.utilisation or FIRST_GUESS
+    seconds = float(problem.serving_seconds(0.1 * N, share))
+    serving = seconds * problem.n / HOUR * problem.usd_per_hour
+    if serving >= problem.budget:
+        raise InfeasibleError(
+            f"serving {text(problem.inference_tokens, 'token')} from even "
+            f"{text(0.1 * N, 'parameter')} costs about {text(serving, 'USD')}, and the "
+            f"budget of training and serving is {text(problem.budget, 'USD')}: raise "
+            "it, serve fewer tokens, or give a higher serving_utilisation"
+        )
 
 
 def out_of_time(problem: Problem, need: Plan) -> str:

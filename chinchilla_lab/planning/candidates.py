@@ -12,6 +12,7 @@ from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import Speed, fastest
+from chinchilla_lab.repetition.results import FOLLOWED_EPOCHS
 from chinchilla_lab.shape.family import FAMILIES, shape_for, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, HOUR
@@ -23,6 +24,8 @@ NEAR = 0.25  # reach of the second pass around the best of the first
 MOST_NEAR = 160  # shapes of the second pass
 # plans whose loss differs by less than this share of the compute are told apart by time
 SAME = 2e-3
+# losses that worn-out repeats cannot tell apart [nats/token]
+ALIKE = 1e-5
 
 
 @cache
@@ -80,6 +83,12 @@ def best_first(problem: Problem, plans: Iterable[Plan]) -> list[Plan]:
         slack = SAME * 0.2 * (ranked[0].loss - floor)
         close = [p for p in ranked if p.score <= ranked[0].score + slack]
         ranked = sorted(close, key=lambda p: p.seconds) + ranked[len(close) :]
+    elif problem.objective == "loss" and ranked:
+        top = ranked[0]
+        limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
+        if limit.worn_out(top.N, top.D / top.waste):
+            close = [p for p in ranked if p.score <= top.score + 2.0 * ALIKE]
+            ranked = sorted(close, key=lambda p: p.seconds) + ranked[len(close) :]
     seen: set[Any] = set()
     kept = []
     for p in ranked:
@@ -113,6 +122,12 @@ def finish(
     N: float | None = None,
 ) -> Plan | None:
     """Give a shape and its speed the tokens that the limits allow or the loss needs."""
+    if share > 1.0:
+        raise ValueError(
+            f"6ND would reach {share:.0%} of the dense peak of "
+            f"{problem.cluster.chip.name}: no run can; check its peak, whether it is "
+            "sparse, and the measured products"
+        )
     size = (
         float(shape.params().meanings()[problem.law.N_counts])
         if N is None and shape is not None
@@ -133,6 +148,13 @@ def finish(
         D = most
         if per_step:
             D = np.floor(D / per_step * (1 + 1e-12)) * per_step
+        if D > 0.0 and limit.worn_out(size, D / waste):
+            # repeats beyond this gain nothing: stop at the same loss
+            reached = float(limit.loss(np.asarray(size), np.asarray(D / waste)))
+            enough = float(limit.tokens(np.asarray(size), reached + ALIKE)) * waste
+            if per_step and np.isfinite(enough):
+                enough = np.ceil(enough / per_step) * per_step
+            D = enough if enough < D else D
     else:
         assert problem.target_loss is not None  # the problem was checked
         D = float(limit.tokens(np.asarray(size), problem.target_loss)) * waste
@@ -154,8 +176,20 @@ def finish(
         "lifetime": (seconds + served) * hourly,
     }[problem.objective]
     notes = []
+    unique = problem.unique_tokens
+    if unique is not None and D / unique > FOLLOWED_EPOCHS:
+        notes.append(
+            f"{D / unique:.0f} epochs: the law of repeats followed "
+            f"measured runs up to {FOLLOWED_EPOCHS:.0f} and knows no overfitting"
+        )
     if problem.batch_limit is None and batch is not None:
         notes.append("batch after DeepSeek LLM 2024, known to a factor of four")
+    few = "one node" in problem.stack.notes
+    if speed is not None and few and problem.cluster.n_domains > 1:
+        notes.append(
+            f"stack {problem.stack.name} was fitted on one node and serves "
+            f"{problem.cluster.n_domains:,} here: its network is assumed, not measured"
+        )
     if problem.utilisation is not None:
         notes.append(f"utilisation {problem.utilisation:.0%} is assumed, not modelled")
     if problem.inference_tokens and problem.serving_utilisation is None:

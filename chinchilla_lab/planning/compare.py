@@ -153,9 +153,9 @@ def compare(
         record = {"label": labels[i] if labels else f"plan {i + 1}", **one.record()}
         if level is not None:
             doubt = intervals(one, level)
-            for name in ("N", "D", "days", "dollars"):
+            for name in ("N", "D", "days", "dollars", "loss"):
                 low, high = getattr(doubt, name)
-                word = "usd" if name == "dollars" else name
+                word = {"dollars": "usd", "loss": "loss_nats"}.get(name, name)
                 record[f"{word}_p{50 * (1 - level):g}"] = low
                 record[f"{word}_p{50 * (1 + level):g}"] = high
         records.append(record)

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.allocation.compare import spread
 from chinchilla_lab.allocation.intervals import default_interval, interval
+from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.checks import fraction, whole
 from chinchilla_lab.cluster.failures import Reliability
 from chinchilla_lab.cluster.stacks import STACKS, Stack
-from chinchilla_lab.laws.families import Law
+from chinchilla_lab.laws.families import Law, LossLaw
 from chinchilla_lab.laws.published import DEFAULT, PUBLISHED, SPREAD
-from chinchilla_lab.planning.losses import silent
+from chinchilla_lab.planning.losses import DataLimit, silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import fastest
 from chinchilla_lab.tables import html_table
@@ -53,6 +54,8 @@ class Doubt:
         Time of the plan, from and to, [day]
     dollars : tuple of float, optional
         Cost of the plan, from and to, [USD]
+    loss : tuple of float, optional
+        Loss of the plan, from and to, [nats/token]
     note : str, optional
         Where it comes from, [-]
     """
@@ -61,6 +64,7 @@ class Doubt:
     N: Range | None = None
     days: Range | None = None
     dollars: Range | None = None
+    loss: Range | None = None
     note: str = ""
 
 
@@ -82,6 +86,9 @@ class Intervals:
         Accelerator-hours of this plan, [h]
     dollars : tuple of float
         Cost of this plan; NaN without a price, [USD]
+    loss : tuple of float
+        Loss of this plan: of its size on its tokens by other laws and resamples, and,
+        where time limits the tokens, on those that fit into it, [nats/token]
     sources : tuple of Doubt
         Each source alone, [-]
     """
@@ -92,12 +99,15 @@ class Intervals:
     days: Range
     hours: Range
     dollars: Range
+    loss: Range
     sources: tuple[Doubt, ...]
 
     def _repr_html_(self) -> str:
         def words(ends: Range | None, unit: str) -> str:
             if ends is None or not np.all(np.isfinite(ends)):
                 return ""
+            if unit == "nats":
+                return f"{ends[0]:.3f} to {ends[1]:.3f}"
             if unit == "day":
                 return f"{ends[0]:.3g} to {ends[1]:.3g}"
             return f"{text(ends[0], unit)} to {text(ends[1], unit)}"
@@ -108,16 +118,28 @@ class Intervals:
                 words(d.N, "parameter"),
                 words(d.days, "day"),
                 words(d.dollars, "USD"),
+                words(d.loss, "nats"),
                 d.note,
             ]
             for d in (
                 *self.sources,
                 Doubt(
-                    source="together", N=self.N, days=self.days, dollars=self.dollars
+                    source="together",
+                    N=self.N,
+                    days=self.days,
+                    dollars=self.dollars,
+                    loss=self.loss,
                 ),
             )
         ]
-        head = ("doubt", "N [parameter]", "time [day]", "cost [USD]", "from")
+        head = (
+            "doubt",
+            "N [parameter]",
+            "time [day]",
+            "cost [USD]",
+            "loss [nats/token]",
+            "from",
+        )
         return html_table(head, rows, f"{self.level:.0%} intervals")
 
 
@@ -146,6 +168,52 @@ def _laws_range(law: Law, C: float) -> Range:
     alike = [one for one in (law, *others) if one.N_counts == law.N_counts]
     sizes = spread([silent(one) for one in alike], C).N
     return float(sizes.min()), float(sizes.max())
+
+
+def _law_losses(plan: Plan, level: float) -> tuple[Range | None, Range]:
+    """Losses of the plan's size and tokens: over resamples, and over laws."""
+    law, C = plan.problem.law, plan.C
+    unique = plan.problem.unique_tokens or np.inf
+    # repeats shift a loss; what the laws disagree on is that of the fresh tokens
+    n, d = np.asarray(plan.N), np.asarray(min(plan.D / plan.waste, unique))
+    own = float(silent(law)._loss(n, d))
+    scatter: Range | None = None
+    if law.resampled is not None:
+        many = silent(law.resampled)
+        if isinstance(many, LossLaw):
+            ends = _ends(np.asarray(many._loss(n, d)), level)
+            scatter = _around(plan.loss, _shifted(ends, plan.loss - own))
+    elif law is DEFAULT and level in (0.8, 0.9, 0.95) and 1e17 <= C <= 1e27:
+        found = default_interval(C, level).L
+        best = compute_optimal(silent(law), C).L
+        if found is not None and best is not None:
+            ends = (float(found[0]), float(found[1]))
+            scatter = _around(plan.loss, _shifted(ends, plan.loss - float(best)))
+    others = [PUBLISHED[name] for name in SPREAD]
+    said = [
+        float(silent(one)._loss(n, d))
+        for one in (law, *others)
+        if isinstance(one, LossLaw) and one.N_counts == law.N_counts
+    ]
+    return scatter, _shifted((min(said), max(said)), plan.loss - own)
+
+
+def _timed_loss(plan: Plan, factors: Array, level: float) -> Range:
+    """Losses of the tokens that fit into the time, if the time limits them."""
+    p = plan.problem
+    limited = p.deadline is not None or p.budget is not None
+    if p.objective != "loss" or p.compute is not None or not limited:
+        return plan.loss, plan.loss
+    low, high = _around(1.0, _ends(factors, level))
+    tokens = plan.D / plan.waste / np.array([low, high])
+    losses = DataLimit(law=silent(p.law), unique=p.unique_tokens).loss(
+        np.full(2, plan.N), tokens
+    )
+    return _around(plan.loss, (float(losses.min()), float(losses.max())))
+
+
+def _shifted(ends: Range, by: float) -> Range:
+    return ends[0] + by, ends[1] + by
 
 
 def _own_error(stack: Stack, n: int, rng: np.random.Generator, draws: int) -> Array:
@@ -236,7 +304,8 @@ def intervals(
     step model on rows that were not fitted, with a drift of 3 % for each doubling
     beyond 256 accelerators; without calibration, 1.05 to 2 times as long; where no
     stack was named, over three or four of them. A utilisation that was given is taken
-    at its word. Failures: the band of rates, and chance.
+    at its word. Failures: the band of rates, and chance. Every range is widened to the
+    plan's own figure where the errors lie all on one side of it.
 
     Examples
     --------
@@ -259,13 +328,16 @@ def intervals(
         rate = np.exp(rng.uniform(np.log(price.low), np.log(price.high), n))
     middle = np.nan if price is None else plan.problem.usd_per_hour
 
+    resampled, over_laws = _law_losses(plan, share)
+
     def timed(source: str, factors: Array, note: str) -> Doubt:
-        low, high = _ends(factors, share)
+        low, high = _around(1.0, _ends(factors, share))
         money = (plan.dollars * low, plan.dollars * high)
         return Doubt(
             source=source,
             days=(plan.days * low, plan.days * high),
             dollars=money,
+            loss=_timed_loss(plan, factors, share),
             note=note,
         )
 
@@ -277,12 +349,22 @@ def intervals(
     if scatter is not None:
         ends.append(scatter)
         sources.append(
-            Doubt(source="runs behind the law", N=_scaled(plan, scatter), note=note)
+            Doubt(
+                source="runs behind the law",
+                N=_scaled(plan, scatter),
+                loss=resampled,
+                note=note,
+            )
         )
     else:
         sources.append(Doubt(source="runs behind the law", note=note))
     sources.append(
-        Doubt(source="which law", N=_scaled(plan, laws), note="published laws")
+        Doubt(
+            source="which law",
+            N=_scaled(plan, laws),
+            loss=over_laws,
+            note="published laws",
+        )
     )
     sources.append(timed("step model", model, plan.label))
     if plan.problem.reliability is not None:
@@ -296,7 +378,7 @@ def intervals(
             )
         )
     N = _scaled(plan, (min(e[0] for e in [*ends, (best, 0)]), max(e[1] for e in ends)))
-    days = _ends(plan.days * model * failing, share)
+    days = _around(plan.days, _ends(plan.days * model * failing, share))
     hours = (
         days[0] * DAY * plan.problem.n / HOUR,
         days[1] * DAY * plan.problem.n / HOUR,
@@ -304,7 +386,20 @@ def intervals(
     if price is None:
         dollars = (float("nan"), float("nan"))
     else:
-        dollars = _ends(plan.dollars * model * failing * rate / middle, share)
+        dollars = _around(
+            plan.dollars, _ends(plan.dollars * model * failing * rate / middle, share)
+        )
+    N = _around(plan.N, N)
+    by_law = [over_laws, *([] if resampled is None else [resampled])]
+    parts = (
+        (min(e[0] for e in by_law), max(e[1] for e in by_law)),
+        _timed_loss(plan, model * failing, share),
+    )
+    # independent sources: their reaches add in square
+    down, up = (
+        float(np.hypot(parts[0][k] - plan.loss, parts[1][k] - plan.loss))
+        for k in (0, 1)
+    )
     nd = plan.N * plan.D
     return Intervals(
         level=share,
@@ -313,8 +408,14 @@ def intervals(
         days=days,
         hours=hours,
         dollars=dollars,
+        loss=(plan.loss - down, plan.loss + up),
         sources=tuple(sources),
     )
+
+
+def _around(point: float, ends: Range) -> Range:
+    """Widen a range to its point: what the plan says is never ruled out."""
+    return min(ends[0], point), max(ends[1], point)
 
 
 def _scaled(plan: Plan, ends: Range) -> Range:

@@ -83,7 +83,7 @@ class Levers:
     Parameters
     ----------
     rows : tuple of Lever
-        Levers, the one worth most days first, [-]
+        Levers by the days they gain or keep, then by dollars; losses last, [-]
     plan : Plan
         The plan, [-]
     """
@@ -390,7 +390,7 @@ def levers(plan: Plan) -> Levers:
     )  # fmt: skip
     rows += _shape_lever(plan, hourly)
     rows += _local_lever(plan, plan.speed, hourly)
-    rows.sort(key=lambda r: -abs(r.days))
+    rows.sort(key=lambda r: (-r.days, -np.nan_to_num(r.dollars)))
     return Levers(rows=tuple(rows), plan=plan)
 
 

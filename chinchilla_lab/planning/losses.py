@@ -18,6 +18,7 @@ __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
 HALVINGS = 48  # of ln(1e4): down to the last digits
+FLAT = 1e-4  # nats that a doubling of worn tokens must gain to count
 L = TypeVar("L", bound=Law)
 
 
@@ -123,6 +124,26 @@ class DataLimit:
         again = np.where(reached, np.exp(high), np.nan)
         with np.errstate(invalid="ignore"):
             return np.where(plain <= self.unique, plain, again)[()]
+
+    def worn_out(self, N: float, D: float) -> bool:
+        """Say whether twice the tokens would lower the loss no more.
+
+        Parameters
+        ----------
+        N : float
+            Parameters, counted as the law says, [parameter]
+        D : float
+            Tokens including repeats, [token]
+
+        Returns
+        -------
+        bool
+            True beyond the unique tokens where a doubling gains below 1e-4, [-]
+        """
+        if self.unique is None or self.unique >= D:
+            return False
+        one, two = self.loss(np.full(2, N), np.array([D, 2.0 * D]))
+        return bool(one - two < FLAT)
 
     def refuse(self, L: float) -> None:
         """Say why no size in reach meets a loss.

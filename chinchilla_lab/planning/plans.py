@@ -28,6 +28,9 @@ from chinchilla_lab.units import FLOP_PER_ND
 
 __all__ = ["default_stack", "plan", "typed_plan"]
 
+# chips of one generation: what was measured on B200 is nearest to all of them
+BLACKWELL = ("b200", "b300", "gb200", "gb300")
+
 Progress = Callable[[float], None]
 
 
@@ -46,7 +49,13 @@ def default_stack(cluster: Cluster) -> str:
         scored on H100; ``"simumax-b200"`` for chips whose products were measured far
         below their ceiling there, [-]
     """
-    return "simumax-b200" if cluster.chip.id == "b200-sxm" else "megatron-bridge"
+    if not isinstance(cluster, Cluster):
+        raise ValueError(
+            f"cluster={cluster!r} is no Cluster; use example_cluster('loft'), or "
+            "Cluster(accelerator='h100-sxm-80gb', n_accelerators=64)"
+        )
+    blackwell = cluster.chip.id.startswith(BLACKWELL)
+    return "simumax-b200" if blackwell else "megatron-bridge"
 
 
 def plan(
@@ -171,7 +180,8 @@ def plan(
     >>> best.days <= 30, best.shape.n_heads * 128 == best.shape.d_model
     (True, True)
     """
-    used = find_stack(default_stack(cluster) if stack is None else stack)
+    usual = default_stack(cluster)
+    used = find_stack(usual if stack is None else stack)
     problem = Problem(
         cluster=cluster, law=law, objective=objective, deadline=deadline,
         budget=budget, compute=compute, target_loss=target_loss,
@@ -236,7 +246,8 @@ def typed_plan(
     """
     given = {"law": DEFAULT, "reliability": DEFAULT_RELIABILITY, **settings}
     given["stack_given"] = given.get("stack") is not None
-    given["stack"] = find_stack(given.get("stack") or default_stack(cluster))
+    usual = default_stack(cluster)
+    given["stack"] = find_stack(given.get("stack") or usual)
     if given.get("price") is not None:
         given["price"] = as_price(given["price"])
     given.setdefault("compute", FLOP_PER_ND * shape.params().active * float(D))

@@ -35,6 +35,8 @@ OBJECTIVES: dict[str, str] = {
 
 # utilisation that stands in until layouts were searched
 FIRST_GUESS = 0.4
+# share of wasted examples that no smaller batch is worth
+NO_WASTE = 2e-3
 NEVER = Goodput(
     share=1.0, saving=0.0, repeated=0.0, restarting=0.0, interval=float("inf"),
     mean_time=float("inf"),
@@ -141,6 +143,11 @@ class Problem:
         if self.batch_limit is not None and not np.isposinf(self.batch_limit):
             positive("batch_limit", self.batch_limit)
         non_negative("inference_tokens", self.inference_tokens)
+        if self.unique_tokens is not None and self.unique_tokens < self.seq_len:
+            raise ValueError(
+                f"unique_tokens={self.unique_tokens:g} are fewer than one sequence of "
+                f"{self.seq_len}; write 50e9 or, on the command line, 50B"
+            )
         whole("seq_len", self.seq_len)
         whole("keep", self.keep)
         if self.shape_family is not None:
@@ -273,25 +280,37 @@ class Problem:
         return float(compute_optimal(silent(self.law), self.first_compute()).N)
 
     def batches(self) -> tuple[int, ...]:
-        """Batches to try, largest first, [sequence]."""
+        """Batches to try, the largest usual one first, [sequence]."""
         C = self.first_compute()
         tokens = self.batch_limit
+        tops: list[int] = []
         if tokens is None:
             tokens = float(BATCH_LAWS["deepseek-2024"].batch(C).value)
         if np.isposinf(tokens):
             # as many as feed every accelerator well, in at least a thousand steps
             feed = 16.0 * self.n * self.seq_len
             D = C / (FLOP_PER_ND * self.first_size())
-            tokens = max(min(max(feed, 2.0**24), D / 1000.0), self.seq_len)
+            most_steps = max(D / 1000.0, self.seq_len)
+            tokens = max(min(max(feed, 2.0**24), most_steps), self.seq_len)
+            # a long run may do better with more: try two larger ones as well
+            larger = [k * tokens for k in (4.0, 16.0) if k * tokens < most_steps]
+            tops = [int(x // self.seq_len) for x in larger]
         if tokens < self.seq_len:
             raise ValueError(
                 f"batch_limit={tokens:g} holds not one sequence of seq_len="
                 f"{self.seq_len}; raise it or shorten the sequence"
             )
         most = int(tokens // self.seq_len)
-        tops = [most]
+        tops.insert(0, most)
         if self.critical_batch is not None:
-            tops += [most // k for k in (2, 4, 8, 16) if most // k >= 1]
+            # powers of two, so that a tighter limit tries nothing that a looser one
+            # does not; down to where an even smaller batch saves no more examples
+            rung = 2 ** int(np.log2(most))
+            while rung >= 1:
+                tops.append(rung)
+                if self.waste(rung * self.seq_len) < 1.0 + NO_WASTE:
+                    break
+                rung //= 2
         found: list[int] = []
         for top in tops:
             for align in ("replicas", "most"):

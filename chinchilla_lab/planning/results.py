@@ -95,6 +95,12 @@ class Plan:
         return None if self.batch_tokens is None else self.D / self.batch_tokens
 
     @property
+    def waste(self) -> float:
+        """Examples over the fewest, for the batch against the critical one, [-]."""
+        tokens = self.batch_tokens
+        return 1.0 if tokens is None else self.problem.waste(tokens)
+
+    @property
     def epochs(self) -> float:
         """Passes over the unique tokens; at most 1 where none is repeated, [-]."""
         unique = self.problem.unique_tokens

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.planning.any_size import any_size, out_of_time
+from chinchilla_lab.planning.any_size import any_size, out_of_time, used_up
 from chinchilla_lab.planning.candidates import (
     best_first,
     candidate,
@@ -148,7 +148,10 @@ def _all(
     end: float,
 ) -> list[Plan]:
     plans = []
-    batches = problem.batches()[: None if problem.thorough else 1]
+    batches = problem.batches()
+    if not problem.thorough:
+        # without waste the largest is best; with it every other rung will do
+        batches = batches[:1] if problem.critical_batch is None else batches[::2]
     for i, shape in enumerate(shapes):
         plans += [
             made
@@ -166,6 +169,7 @@ def _guess(problem: Problem) -> float:
     try:
         return any_size(smooth).N
     except InfeasibleError:
+        used_up(problem, problem.first_size())
         if problem.utilisation is None and _beyond_the_peak(smooth):
             _refuse(problem, problem.first_size())
         # the machine may do better than the guess
@@ -197,6 +201,7 @@ def _refuse(problem: Problem, guess: float) -> None:
     """Say which limit nothing meets, and what would."""
     machine = problem.cluster
     family = problem.shape_family or "llama"
+    used_up(problem, guess)
     if problem.objective != "loss" and problem.target_loss is not None:
         limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
         sizes = guess * np.geomspace(0.05, 20.0, 200)
@@ -223,6 +228,10 @@ def _refuse(problem: Problem, guess: float) -> None:
             f"than one step of {problem.batches()[-1]} sequences; check their units "
             "(a deadline is in seconds), raise them or lower batch_limit"
         )
+    first = problem.first_size()
+    if least is None and guess < 0.5 * first:
+        # so small only because serving must be paid: held against the usual size
+        used_up(problem, first)
     if least is None:
         raise InfeasibleError(
             f"{what}, the best of {text(problem.first_compute(), 'FLOP')}, leaves the "

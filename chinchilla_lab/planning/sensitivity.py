@@ -47,7 +47,7 @@ class Worth:
     @property
     def binds(self) -> bool:
         """Whether more of it would help, [-]."""
-        return self.time_share > BINDS
+        return self.time_share > BINDS and self.worth < 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +159,8 @@ def sensitivity(plan: Plan) -> Sensitivity:
         return (both[1] - both[0]) / (2 * step)
 
     per_share = slope_of_loss()  # nats for all tokens again, at fixed size
+    # repeats that are worn out: no speed lowers the loss, only fresh tokens do
+    worn_out = p.objective == "loss" and limit.worn_out(plan.N, D / base.waste)
 
     def from_rate(share: float) -> float:
         """Objective gained by a speed that is a share higher."""
@@ -175,6 +177,8 @@ def sensitivity(plan: Plan) -> Sensitivity:
         name: str, value: float, unit: str, rate_share: float, units: float
     ) -> None:
         """Note a limit whose ``units`` more raise the speed by a share."""
+        if worn_out:
+            rate_share = 0.0
         rows.append(
             Worth(
                 limit=name, value=value, unit=unit,
@@ -213,14 +217,18 @@ def sensitivity(plan: Plan) -> Sensitivity:
             for k in (1.0, 1.0 + MORE)
         ]
         change = both[1] - both[0]
-        share = change / per_share if per_share else 0.0
+        if worn_out and change < 0.0:
+            share, time_share = np.inf, 1.0
+        else:
+            share = change / per_share if per_share else 0.0
+            time_share = share / (1.0 + share)
         rows.append(
             Worth(
                 limit="unique tokens", value=p.unique_tokens / 1e9,
                 unit="billion tokens",
                 worth=(change if p.objective == "loss" else from_rate(share))
                 / (MORE * p.unique_tokens / 1e9),
-                time_share=share / (1.0 + share),
+                time_share=time_share,
             )
         )  # fmt: skip
     if plan.speed is not None and timed:

@@ -9,6 +9,7 @@ from chinchilla_lab.validation.bytes import (
     MemoryScore,
     identities,
     memory_score,
+    memory_verdict,
 )
 from chinchilla_lab.validation.plans import (
     RankingScore,
@@ -29,6 +30,7 @@ from chinchilla_lab.validation.speed import (
     Score,
     Table,
     median_mfu_errors,
+    one_stack,
     rates,
     score,
     scored_rows,
@@ -49,6 +51,8 @@ __all__ = [
     "measured",
     "median_mfu_errors",
     "memory_score",
+    "memory_verdict",
+    "one_stack",
     "plan_times",
     "rank_correlation",
     "ranking",

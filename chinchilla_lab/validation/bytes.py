@@ -15,11 +15,18 @@ from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import GIB
 from chinchilla_lab.validation.published import layout_of, published_rows, shape_of
 
-__all__ = ["MEMORY_TABLES", "MemoryScore", "identities", "memory_score"]
+__all__ = [
+    "MEMORY_TABLES",
+    "MemoryScore",
+    "identities",
+    "memory_score",
+    "memory_verdict",
+]
 
 Array = NDArray[np.float64]
 MEMORY_TABLES = ("bloom-memory", "simumax-memory", "nanotron-memory")
 """Tables of measured memory by name."""
+MEMORY_GOAL = 0.07
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +65,30 @@ class MemoryScore:
     def largest(self) -> float:
         """Largest absolute error, [-]."""
         return float(np.abs(self.errors).max())
+
+
+def memory_verdict(score: MemoryScore) -> str:
+    """Say whether a table of memory meets the goal.
+
+    Parameters
+    ----------
+    score : MemoryScore
+        The score, [-]
+
+    Returns
+    -------
+    str
+        ``"met"`` if the mean error is within 7 %, every row that ran out of memory is
+        flagged and none that ran; otherwise ``"missed"``, [-]
+
+    Examples
+    --------
+    >>> memory_verdict(memory_score("bloom-memory"))
+    'missed'
+    """
+    within = score.mape <= MEMORY_GOAL
+    told = score.flagged == score.out_of_memory and not score.false_alarms
+    return "met" if within and told else "missed"
 
 
 @cache

@@ -11,7 +11,7 @@ from chinchilla_lab.checks import one_of
 from chinchilla_lab.cluster.calibration import MeasuredStep, predicted_seconds
 from chinchilla_lab.cluster.stacks import Stack
 from chinchilla_lab.tables import html_table
-from chinchilla_lab.validation.published import published_rows, step_of
+from chinchilla_lab.validation.published import measured, published_rows, step_of
 
 __all__ = [
     "RankingScore",
@@ -126,12 +126,15 @@ class RankingScore:
         Extra time of the plan predicted best over the plan measured best, [-]
     spearman : float
         Rank correlation of predicted and measured time, [-]
+    n_fitted : int
+        Plans whose times set the constants of ``bloom``, [-]
     """
 
     group: str
     n: int
     regret: float
     spearman: float
+    n_fitted: int
 
 
 def ranking(stack: str = "bloom", least: int = 3) -> tuple[RankingScore, ...]:
@@ -160,6 +163,7 @@ def ranking(stack: str = "bloom", least: int = 3) -> tuple[RankingScore, ...]:
     :cite:`bloom`, trials of 21 to 28 February
     """
     found = []
+    fitted = {row.name for row in measured("bloom-plans", "fit")}
     for name, rows in _groups().items():
         if len(rows) < least:
             continue
@@ -171,6 +175,7 @@ def ranking(stack: str = "bloom", least: int = 3) -> tuple[RankingScore, ...]:
                 n=len(rows),
                 regret=float(regret),
                 spearman=rank_correlation(true, said),
+                n_fitted=sum(row.name in fitted for row in rows),
             )
         )
     return tuple(sorted(found, key=lambda g: -g.n))

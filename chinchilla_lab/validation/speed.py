@@ -22,6 +22,7 @@ __all__ = [
     "Score",
     "Table",
     "median_mfu_errors",
+    "one_stack",
     "rates",
     "score",
     "scored_rows",
@@ -255,6 +256,28 @@ def scores() -> tuple[Score, ...]:
         One for each of :data:`TABLES`, [-]
     """
     return tuple(score(table) for table in TABLES)
+
+
+@cache
+def one_stack(stack: str = "megatron-bridge") -> tuple[Score, ...]:
+    """Score the family tables with one stack for all of them.
+
+    Parameters
+    ----------
+    stack : str, optional
+        Stack whose overlaps and block are taken everywhere, [-]
+
+    Returns
+    -------
+    tuple of Score
+        One for each table of the kind "family", [-]
+
+    Examples
+    --------
+    >>> {s.table.stack for s in one_stack()}
+    {'megatron-bridge'}
+    """
+    return tuple(score(replace(t, stack=stack)) for t in TABLES if t.kind == "family")
 
 
 def rates(table: str) -> tuple[Array, Array]:

@@ -463,7 +463,7 @@ def test_one_ratio_knows_no_optimum():
         design_factor(BR, N, D, 1e24)
 
 
-# --- what a reviewer broke ------------------------------------------------------------
+# --- breakages that happened, by kind ------------------------------------------------
 
 
 @quiet

@@ -343,7 +343,7 @@ def test_bad_options(options):
         fit_parametric(GOOD, **options)
 
 
-# --- what a reviewer broke ------------------------------------------------------------
+# --- breakages that happened, by kind ------------------------------------------------
 
 
 def _read(content, **options):

@@ -36,14 +36,18 @@ def _setting(
     v: float, dp: float, zero: str, recompute: str, sp: bool, fused: bool,
     recipe: str, offset: float,
 ) -> Setting:  # fmt: skip
-    stages = round(pp)
+    # more pieces than layers are no model: the most that there can be, and the readout
+    # says how many there are
+    layers = SHOWN_SHAPES[shape][1].n_layers
+    stages = min(round(pp), layers)
+    pieces = min(round(v), layers // stages)
     layout = Layout(
         tp=int(tp),
         pp=stages,
         dp=round(dp),
         micro_batch=round(b),
         # chunks are pieces of a stage: without a pipeline there are none
-        n_chunks=round(v) if stages > 1 else 1,
+        n_chunks=pieces if stages > 1 else 1,
         zero=int(zero),
         recompute=recompute,  # type: ignore[arg-type]
         sequence_parallel=sp,
@@ -73,8 +77,6 @@ def _cut(setting: Setting) -> str:
     chunks = plan.pp * plan.n_chunks
     if chunks == 1:
         return f"none, all {layers} layers on each accelerator"
-    if chunks > layers:
-        return f"impossible: {layers} layers do not fill {chunks} chunks"
     if layers % chunks:
         return f"{layers} layers on {chunks} chunks: not even, the fullest counts"
     return f"{layers} layers, {layers // chunks} in each of {chunks} chunks"

@@ -1,5 +1,6 @@
 """Fixtures: the built site, a server for it, Chromium, and pages that keep a record."""
 
+import csv
 import os
 import shutil
 import sys
@@ -7,6 +8,7 @@ import threading
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -26,6 +28,30 @@ FLAGS = [
 ]
 # sphinx-thebe 0.3.1 declares this constant twice on every page; harmless
 KNOWN_PAGE_ERRORS = ("Identifier 'THEBE_JS_URL' has already been declared",)
+
+
+def golden_rows(name):
+    """Return the values to meet of a file beside this one, by id."""
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    return {row["id"]: row for row in csv.DictReader(lines)}
+
+
+def rows_of_others(name):
+    """Return the rows of a table that belongs to others, or skip with the reason."""
+    path = Path(os.environ.get("CHINCHILLA_LAB_DATA", "no folder")) / name
+    if not path.exists():
+        pytest.skip(f"{name} belongs to others: name its folder in CHINCHILLA_LAB_DATA")
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def brute_force(cost, low, high):
+    """Least of a function of one logarithm: a grid, and grids in its best cells."""
+    for _ in range(4):
+        x = np.linspace(low, high, 2001)
+        values = cost(x)
+        i = int(np.argmin(values))
+        low, high = x[max(i - 1, 0)], x[min(i + 1, 2000)]
+    return x[i], values[i]
 
 
 def give_up(reason):

@@ -171,10 +171,8 @@ def _scipy_fit(runs, weights, start, delta):
     return done.cost
 
 
-@quiet
-def test_no_resample_is_worse_than_scipy(others):
-    """The objective of every resample is at least as low, to 1e-8."""
-    runs = others("chinchilla_epoch245").drop_highest(5)
+def no_resample_is_worse(runs, seed, size):
+    """The objective of every resample is at least as low as SciPy's, to 1e-8."""
     fit = fit_parametric(runs, resamples=0)
     x, y = np.log(runs.N), np.log(runs.D)
     problem = Problem(
@@ -182,16 +180,20 @@ def test_no_resample_is_worse_than_scipy(others):
         free=np.eye(6)[:, :5], delta=1e-3,
     )  # fmt: skip
     n = len(runs)
-    counts = np.random.default_rng(7).multinomial(n, np.full(n, 1 / n), size=60)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=size)
     start = [
         np.log(fit.A) - fit.alpha * x.mean(), np.log(fit.B) - fit.beta * y.mean(),
         np.log(fit.E), fit.alpha, fit.beta, 0.0,
     ]  # fmt: skip
-    ours = minimise(problem, np.tile(start, (60, 1)), counts.astype(float))
+    ours = minimise(problem, np.tile(start, (size, 1)), counts.astype(float))
     assert ours.converged.all()
     for row, value in zip(counts, ours.objective, strict=True):
-        theirs = _scipy_fit(runs, row, fit, 1e-3)
-        assert value <= theirs * (1 + 1e-8)
+        assert value <= _scipy_fit(runs, row, fit, 1e-3) * (1 + 1e-8)
+
+
+@quiet
+def test_no_resample_is_worse_than_scipy(others):
+    no_resample_is_worse(others("chinchilla_epoch245").drop_highest(5), 7, 60)
 
 
 def test_lad_is_the_sum_of_absolute_deviations():
@@ -478,23 +480,7 @@ def test_one_ratio_knows_no_optimum():
 )
 def test_no_resample_of_other_runs_is_worse_than_scipy(name, keep, others):
     """Few runs and flat valleys: resamples take thousands of steps there."""
-    runs = others(name, keep=keep)
-    fit = fit_parametric(runs, resamples=0)
-    x, y = np.log(runs.N), np.log(runs.D)
-    problem = Problem(
-        x=x - x.mean(), y=y - y.mean(), log_loss=np.log(runs.L),
-        free=np.eye(6)[:, :5], delta=1e-3,
-    )  # fmt: skip
-    n = len(runs)
-    counts = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=25)
-    start = [
-        np.log(fit.A) - fit.alpha * x.mean(), np.log(fit.B) - fit.beta * y.mean(),
-        np.log(fit.E), fit.alpha, fit.beta, 0.0,
-    ]  # fmt: skip
-    ours = minimise(problem, np.tile(start, (25, 1)), counts.astype(float))
-    assert ours.converged.all()
-    for row, value in zip(counts, ours.objective, strict=True):
-        assert value <= _scipy_fit(runs, row, fit, 1e-3) * (1 + 1e-8)
+    no_resample_is_worse(others(name, keep=keep), 3, 25)
 
 
 @quiet

@@ -4,12 +4,11 @@
 not reach, or must not claim to reach, with the reason and what it gives.
 """
 
-import csv
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import golden_rows
 
 from chinchilla_lab.allocation import FLOP_PER_ND
 from chinchilla_lab.cluster import (
@@ -51,11 +50,7 @@ from chinchilla_lab.shape import (
 from chinchilla_lab.units import DAY, GB, GIB, HOUR
 from chinchilla_lab.validation import measured, ranking
 
-_FILE = Path(__file__).parent / "golden_cluster.csv"
-ROWS = {
-    row["id"]: row
-    for row in csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())
-}
+ROWS = golden_rows("golden_cluster.csv")
 
 
 def gpt(layers, width, heads, vocab=51200):

@@ -1,10 +1,8 @@
 """Rows of ``golden_laws.csv`` that need a fit: of data of others, or of made-up runs."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
+from conftest import golden_rows
 
 from chinchilla_lab import allocation
 from chinchilla_lab.fitting import Runs, fit_isoflop, fit_parametric
@@ -15,11 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::chinchilla_lab.fitting.FitWarning"),
 ]
 
-_FILE = Path(__file__).parent / "golden_laws.csv"
-ROWS = {
-    row["id"]: row
-    for row in csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())
-}
+ROWS = golden_rows("golden_laws.csv")
 CHINCHILLA = 5.76e23
 
 

@@ -4,13 +4,11 @@
 ``WITH_DATA`` those that read third-party tables, skipped where these are absent.
 """
 
-import csv
-import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import golden_rows, rows_of_others
 
 from chinchilla_lab import allocation, inference, repetition, thresholds
 from chinchilla_lab.laws import (
@@ -25,16 +23,7 @@ from chinchilla_lab.laws import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
-_FILE = Path(__file__).parent / "golden_inference_data.csv"
-ROWS = {
-    row["id"]: row
-    for row in csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())
-}
-DATA = Path(
-    os.environ.get(
-        "CHINCHILLA_LAB_DATA", Path(__file__).parents[1].parent / "shared" / "data"
-    )
-)
+ROWS = golden_rows("golden_inference_data.csv")
 DV, HOFF, BES = SARDANA_2024, HOFFMANN_2022_PRINTED, BESIROGLU_2024
 REP = MUENNIGHOFF_2023_REPEATED
 README = inference.lifetime_optimal(DV, 2e12, loss=1.947)
@@ -167,12 +156,7 @@ COMPUTED = {
 }
 
 
-@cache
-def table(name):
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"{name} belongs to others: name its folder in CHINCHILLA_LAB_DATA")
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+table = cache(rows_of_others)
 
 
 def column(rows, name):

@@ -4,11 +4,9 @@
 a fit of runs of others, which stand in ``test_golden_fits.py``.
 """
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
+from conftest import golden_rows
 
 from chinchilla_lab import allocation, units
 from chinchilla_lab.figures.flops import TABLE_A4
@@ -46,11 +44,7 @@ from chinchilla_lab.shape import SHAPES, a9_like, flops_per_token, table_a9
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
-_FILE = Path(__file__).parent / "golden_laws.csv"
-ROWS = {
-    row["id"]: row
-    for row in csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())
-}
+ROWS = golden_rows("golden_laws.csv")
 HR, HT, BR, BN = (
     HOFFMANN_2022_PRINTED,
     HOFFMANN_2022,

@@ -1,11 +1,8 @@
 """Few unique tokens: the law, its optimum by brute force, the choices, the cautions."""
 
-import csv
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from conftest import brute_force, rows_of_others
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,11 +20,6 @@ from chinchilla_lab.laws import (
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
 LAW, BASE = MUENNIGHOFF_2023_REPEATED, MUENNIGHOFF_2023_C4
-DATA = Path(
-    os.environ.get(
-        "CHINCHILLA_LAB_DATA", Path(__file__).parents[1].parent / "shared" / "data"
-    )
-)
 LAWS = st.builds(
     RepeatedDataLaw,
     base=st.builds(
@@ -43,16 +35,6 @@ LAWS = st.builds(
 )
 SIZES = st.floats(7, 12).map(lambda e: 10.0**e)
 TOKENS = st.floats(8, 13).map(lambda e: 10.0**e)
-
-
-def brute_force(cost, low, high):
-    """Least of a function of one logarithm: a grid, and grids in its best cells."""
-    for _ in range(4):
-        x = np.linspace(low, high, 2001)
-        values = cost(x)
-        i = int(np.argmin(values))
-        low, high = x[max(i - 1, 0)], x[min(i + 1, 2000)]
-    return x[i], values[i]
 
 
 # --- the law ------------------------------------------------------------------------
@@ -465,10 +447,7 @@ def test_equally_good_scales_and_their_hedge():
 
 def test_measured_differences_transfer_and_absolutes_do_not():
     """The 2.81B rows: added loss over one epoch, about 55e9 tokens."""
-    path = DATA / "muennighoff_all_runs.csv"
-    if not path.exists():
-        pytest.skip("the runs belong to others: name their folder CHINCHILLA_LAB_DATA")
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    rows = rows_of_others("muennighoff_all_runs.csv")
     chosen = [
         [float(r[c]) for c in ("tokens_D", "unique_tokens_U", "val_loss")]
         for r in rows
@@ -617,11 +596,8 @@ def test_accumulating_is_bounded():
 
 def test_measured_rows_are_those_of_the_authors():
     """Skipped where the third-party table is not at hand."""
-    path = DATA / "muennighoff_all_runs.csv"
-    if not path.exists():
-        pytest.skip("the runs belong to others: name their folder CHINCHILLA_LAB_DATA")
     losses = {}
-    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+    for row in rows_of_others("muennighoff_all_runs.csv"):
         key = tuple(float(row[k]) for k in ("params_N", "tokens_D", "unique_tokens_U"))
         losses.setdefault(key, []).append(float(row["val_loss"]))
     for row in repetition.MEASURED:

@@ -1,12 +1,10 @@
 """Thresholds: costs of crossing against brute force, links and their inverses."""
 
-import csv
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import brute_force, rows_of_others
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -36,21 +34,6 @@ LAWS = st.builds(
 )
 PUBLISHED = (BESIROGLU_2024, MUENNIGHOFF_2023_C4, SARDANA_2024, HOFFMANN_2022_PRINTED)
 TEN = [allocation.optimal_for_params(law, 10e9) for law in PUBLISHED]
-DATA = Path(
-    os.environ.get(
-        "CHINCHILLA_LAB_DATA", Path(__file__).parents[1].parent / "shared" / "data"
-    )
-)
-
-
-def brute_force(cost, low, high):
-    """Least of a function of one logarithm: a grid, and grids in its best cells."""
-    for _ in range(4):
-        x = np.linspace(low, high, 2001)
-        values = cost(x)
-        i = int(np.argmin(values))
-        low, high = x[max(i - 1, 0)], x[min(i + 1, 2000)]
-    return x[i], values[i]
 
 
 # --- crossing a loss ----------------------------------------------------------------
@@ -361,10 +344,7 @@ def test_sigmoid_far_away_does_not_overflow():
 
 def test_ladder_task_meets_its_printed_prediction():
     """The refit gives .8521 for the large run at its measured task loss."""
-    path = DATA / "olmo_ladder_13B_predictions.csv"
-    if not path.exists():
-        pytest.skip("belongs to others: name its folder in CHINCHILLA_LAB_DATA")
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    rows = rows_of_others("olmo_ladder_13B_predictions.csv")
     (bits,) = [
         float(r["actual"])
         for r in rows

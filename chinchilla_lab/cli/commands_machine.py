@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import (
+    Active,
     Arch,
     AsCsv,
     AsJson,
@@ -19,6 +20,8 @@ from chinchilla_lab.cli.options import (
     MlpKind,
     PriceRange,
     Seq,
+    SomeParams,
+    SomeTokens,
     StackName,
     Tied,
     Vocab,
@@ -47,16 +50,6 @@ from chinchilla_lab.units import GB, parse, text
 __all__ = ["COMMANDS"]
 
 Record = dict[str, Any]
-SomeParams = Annotated[
-    str | None, option("--params", "-N", help="parameters", metavar="N")
-]
-Active = Annotated[
-    str | None, option("--active-params", help="parameters that a token uses")
-]
-SomeTokens = Annotated[str | None, option("--tokens", "-D", help="tokens", metavar="D")]
-RecipeName = Annotated[
-    str, option("--recipe", help="bytes of a parameter: a name, or 2:2:12")
-]
 
 
 def _peak(gpu: str | None, peak: str | None, dtype: str) -> tuple[Any, float, str]:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import (
+    Active,
     Arch,
     AsCsv,
     AsJson,
@@ -14,7 +15,10 @@ from chinchilla_lab.cli.options import (
     Layers,
     Mlp,
     MlpKind,
+    RecipeName,
     Seq,
+    SomeParams,
+    SomeTokens,
     Tied,
     Vocab,
     Width,
@@ -39,16 +43,6 @@ from chinchilla_lab.units import FLOP_PER_ND, GB, GIB, parse
 __all__ = ["COMMANDS"]
 
 Record = dict[str, Any]
-SomeParams = Annotated[
-    str | None, option("--params", "-N", help="parameters", metavar="N")
-]
-Active = Annotated[
-    str | None, option("--active-params", help="parameters that a token uses")
-]
-SomeTokens = Annotated[str | None, option("--tokens", "-D", help="tokens", metavar="D")]
-RecipeName = Annotated[
-    str, option("--recipe", help="bytes of a parameter: a name, or 2:2:12")
-]
 
 
 def flops(

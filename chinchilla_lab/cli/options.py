@@ -90,3 +90,15 @@ def price_of(written: str | None) -> tuple[float, float] | None:
     low, _, high = written.partition(":")
     first = parse(low, "USD")
     return first, parse(high, "USD") if high else first
+
+
+SomeParams = Annotated[
+    str | None, option("--params", "-N", help="parameters", metavar="N")
+]
+Active = Annotated[
+    str | None, option("--active-params", help="parameters that a token uses")
+]
+SomeTokens = Annotated[str | None, option("--tokens", "-D", help="tokens", metavar="D")]
+RecipeName = Annotated[
+    str, option("--recipe", help="bytes of a parameter: a name, or 2:2:12")
+]

@@ -91,7 +91,6 @@ from chinchilla_lab.cluster.memory import (
 )
 from chinchilla_lab.cluster.published import (
     AllReduceRates,
-    WholeRun,
     all_reduce_rates,
     all_reduce_systems,
     whole_run_table,
@@ -157,7 +156,6 @@ __all__ = [
     "StepTime",
     "StepsAndExamples",
     "Stragglers",
-    "WholeRun",
     "accelerator_hours",
     "accelerator_table",
     "activation_bytes",

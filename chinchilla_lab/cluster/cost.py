@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from chinchilla_lab.checks import fraction, non_negative, positive, whole
 from chinchilla_lab.cluster.accelerators import Accelerator, Price, find
+from chinchilla_lab.cluster.calibration import whole_run_mfu
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import DAY, HOUR, text
@@ -334,6 +335,8 @@ class PublishedHours:
         Accelerator-hours, [h]
     accelerator : str
         Key of the chip; empty where the table of accelerators has none, [-]
+    dtype : str
+        Format of its matrix products; empty without a chip, [-]
     n_accelerators : int, optional
         Accelerators of the largest job, where stated, [-]
     usd_per_hour : float, optional
@@ -352,6 +355,7 @@ class PublishedHours:
     D_tokens: float
     hours: float
     accelerator: str
+    dtype: str
     n_accelerators: int | None
     usd_per_hour: float | None
     source: str
@@ -364,6 +368,13 @@ class PublishedHours:
         if self.n_accelerators is None:
             raise ValueError(f"{self.id} does not say how many accelerators it used")
         return self.hours * HOUR / self.n_accelerators / DAY
+
+    @property
+    def mfu(self) -> float:
+        """6ND over what the peak would have done in these hours, [-]."""
+        return whole_run_mfu(
+            self.N_active, self.D_tokens, self.hours, self.accelerator, self.dtype
+        )
 
 
 def published_hours() -> dict[str, PublishedHours]:
@@ -383,7 +394,7 @@ def published_hours() -> dict[str, PublishedHours]:
         row["id"]: PublishedHours(
             id=row["id"], model=row["model"], N_active=float(row["N_active"]),
             D_tokens=float(row["D_tokens"]), hours=float(row["accelerator_hours"]),
-            accelerator=row["accelerator"],
+            accelerator=row["accelerator"], dtype=row["dtype"],
             n_accelerators=int(row["n_accelerators"] or 0) or None,
             usd_per_hour=float(row["usd_per_hour"] or 0.0) or None,
             source=row["source"], where=row["where"], notes=row["notes"],

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.checks import one_of
-from chinchilla_lab.cluster.calibration import whole_run_mfu
+from chinchilla_lab.cluster.cost import PublishedHours, published_hours
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import GB, text
 
 __all__ = [
     "AllReduceRates",
-    "WholeRun",
     "all_reduce_rates",
     "all_reduce_systems",
     "whole_run_table",
@@ -124,46 +123,13 @@ def all_reduce_rates(system: str) -> AllReduceRates:
     return _rates()[system]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WholeRun:
-    """A training run of which the accelerator-hours were published.
-
-    Parameters
-    ----------
-    model : str
-        Name, [-]
-    N : float
-        Parameters that a token uses, [parameter]
-    D : float
-        Training tokens, [token]
-    accelerator : str
-        Key of the chip, [-]
-    dtype : str
-        Format of the matrix products, [-]
-    hours : float
-        Accelerator-hours, stops and restarts included, [h]
-    """
-
-    model: str
-    N: float
-    D: float
-    accelerator: str
-    dtype: str
-    hours: float
-
-    @property
-    def mfu(self) -> float:
-        """6ND over what the peak would have done in these hours, [-]."""
-        return whole_run_mfu(self.N, self.D, self.hours, self.accelerator, self.dtype)
-
-
 @cache
-def whole_runs() -> tuple[WholeRun, ...]:
-    """Return the runs whose accelerator-hours were published.
+def whole_runs() -> tuple[PublishedHours, ...]:
+    """Return the runs with published accelerator-hours on a chip that is known.
 
     Returns
     -------
-    tuple of WholeRun
+    tuple of PublishedHours
         Runs, [-]
 
     References
@@ -175,18 +141,7 @@ def whole_runs() -> tuple[WholeRun, ...]:
     >>> f"{max(run.mfu for run in whole_runs()):.3f}"
     '0.429'
     """
-    return tuple(
-        WholeRun(
-            model=row["model"],
-            N=float(row["N_active"]),
-            D=float(row["D_tokens"]),
-            accelerator=row["accelerator"],
-            dtype=row["dtype"],
-            hours=float(row["accelerator_hours"]),
-        )
-        for row in read_rows("accelerator_hours.csv")
-        if row["accelerator"]
-    )
+    return tuple(run for run in published_hours().values() if run.accelerator)
 
 
 def whole_run_table() -> str:
@@ -200,8 +155,8 @@ def whole_run_table() -> str:
     rows = [
         [
             run.model,
-            text(run.N, "parameter"),
-            text(run.D, "token"),
+            text(run.N_active, "parameter"),
+            text(run.D_tokens, "token"),
             run.accelerator.split("-")[0].upper(),
             run.dtype,
             f"{run.hours / 1e6:.3g}",

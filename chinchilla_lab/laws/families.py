@@ -35,6 +35,7 @@ __all__ = [
     "RatioLaw",
     "RecountedLaw",
     "RepeatedDataLaw",
+    "UniqueDataLaw",
 ]
 
 Array = NDArray[np.float64]
@@ -465,48 +466,20 @@ def additive_base(base: object) -> AdditiveLaw:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RepeatedDataLaw(LossLaw):
-    r"""An additive law in which repeated tokens and surplus parameters wear out.
-
-    .. math::
-
-       L(N, D, U) = E + \frac{A}{\tilde N^{\alpha}} + \frac{B}{\tilde D^{\beta}},
-       \qquad \tilde D = U + U R_D^* \left(1 - e^{-R_D / R_D^*}\right)
-
-    with :math:`R_D = D/U - 1` repeats, and :math:`\tilde N` built the same way from
-    the parameters that the unique tokens U can use, :math:`N^*(U)`.
+class UniqueDataLaw(LossLaw):
+    """A law that also asks how many of the tokens are unique.
 
     Parameters
     ----------
     base : AdditiveLaw
         The law for data seen once, [-]
-    R_D : float
-        Repeats after which the next one is worth 1/e of fresh data, [-]
-    R_N : float
-        The same for surplus parameters, [-]
-
-    References
-    ----------
-    :cite:`muennighoff2023scaling`, equations of section 3 and the repository's README
-
-    Examples
-    --------
-    >>> from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED as law
-    >>> f"{law.effective_tokens(unique=1e9, epochs=4):.4g}"
-    '3.726e+09'
     """
 
     base: AdditiveLaw
-    R_D: float
-    R_N: float
-
-    family: ClassVar[str] = "repeated data"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         additive_base(self.base)
-        positive("R_D", self.R_D)
-        positive("R_N", self.R_N)
 
     def loss(
         self, N: ArrayLike, D: ArrayLike, unique: ArrayLike | None = None
@@ -543,6 +516,52 @@ class RepeatedDataLaw(LossLaw):
         if unique is None:
             return self._loss(n, d)
         return self._repeated(n, d, positive("unique", unique))
+
+    def _repeated(self, N: Array, D: Array, unique: Array) -> Array:
+        raise TypeError(f"{type(self).__name__} defines no loss of repeated tokens")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepeatedDataLaw(UniqueDataLaw):
+    r"""An additive law in which repeated tokens and surplus parameters wear out.
+
+    .. math::
+
+       L(N, D, U) = E + \frac{A}{\tilde N^{\alpha}} + \frac{B}{\tilde D^{\beta}},
+       \qquad \tilde D = U + U R_D^* \left(1 - e^{-R_D / R_D^*}\right)
+
+    with :math:`R_D = D/U - 1` repeats, and :math:`\tilde N` built the same way from
+    the parameters that the unique tokens U can use, :math:`N^*(U)`.
+
+    Parameters
+    ----------
+    base : AdditiveLaw
+        The law for data seen once, [-]
+    R_D : float
+        Repeats after which the next one is worth 1/e of fresh data, [-]
+    R_N : float
+        The same for surplus parameters, [-]
+
+    References
+    ----------
+    :cite:`muennighoff2023scaling`, equations of section 3 and the repository's README
+
+    Examples
+    --------
+    >>> from chinchilla_lab.laws import MUENNIGHOFF_2023_REPEATED as law
+    >>> f"{law.effective_tokens(unique=1e9, epochs=4):.4g}"
+    '3.726e+09'
+    """
+
+    R_D: float
+    R_N: float
+
+    family: ClassVar[str] = "repeated data"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("R_D", self.R_D)
+        positive("R_N", self.R_N)
 
     def _loss(self, N: Array, D: Array) -> Array:
         return self._worn(N, D, D)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from chinchilla_lab.checks import non_negative, positive, positive_span
-from chinchilla_lab.laws.families import AdditiveLaw, Fitted, LossLaw, additive_base
+from chinchilla_lab.checks import non_negative, positive
+from chinchilla_lab.laws.families import Fitted, UniqueDataLaw, additive_base
 
 __all__ = ["PenaltyLaw"]
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PenaltyLaw(LossLaw):
+class PenaltyLaw(UniqueDataLaw):
     r"""An additive law with a penalty for repeating data to a large model.
 
     .. math::
@@ -61,7 +61,6 @@ class PenaltyLaw(LossLaw):
     True
     """
 
-    base: AdditiveLaw
     P: float = 0.0057
     delta: float = 1.0
     kappa: float = 1.0
@@ -74,7 +73,6 @@ class PenaltyLaw(LossLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        additive_base(self.base)
         # the terms of the base were fitted there, so outside they are extrapolated
         if self.fitted == Fitted():
             object.__setattr__(self, "fitted", self.base.fitted)
@@ -105,37 +103,6 @@ class PenaltyLaw(LossLaw):
         if "base" in changes:
             changes = {"fitted": additive_base(changes["base"]).fitted} | changes
         return super().with_(**changes)
-
-    def loss(
-        self, N: ArrayLike, D: ArrayLike, unique: ArrayLike | None = None
-    ) -> Array:
-        """Predicted loss of N parameters on D tokens, of which ``unique`` differ.
-
-        Parameters
-        ----------
-        N : array_like
-            Total parameters, [parameter]
-        D : array_like
-            Training tokens including repeats, broadcast against ``N``, [token]
-        unique : array_like, optional
-            Unique tokens; by default all of ``D``, [token]
-
-        Returns
-        -------
-        numpy.ndarray or float
-            Loss, float64, [nats/token]
-
-        Raises
-        ------
-        ValueError
-            If a number is not finite and positive.
-        """
-        n, sizes = positive_span("N", N)
-        d, tokens = positive_span("D", D)
-        self.warn_outside(N=sizes, D=tokens)
-        if unique is None:
-            return self._loss(n, d)
-        return self._repeated(n, d, positive("unique", unique))
 
     def _loss(self, N: Array, D: Array) -> Array:
         return self.base._loss(N, D)

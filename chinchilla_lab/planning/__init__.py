@@ -28,18 +28,18 @@ from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
 from chinchilla_lab.planning.shift import (
     MeasuredShift,
+    Shift,
     SizeShift,
+    best_on_curve,
     measured_shift,
     mfu_slope,
+    shift,
     size_shift,
 )
 from chinchilla_lab.planning.sizes import (
-    Shift,
-    best_on_curve,
     by_size,
     coarse_batch,
     naive_size,
-    shift,
     time_at,
 )
 from chinchilla_lab.planning.sweep import choose, sweep

@@ -8,15 +8,148 @@ from numpy.typing import ArrayLike, NDArray
 from chinchilla_lab.allocation.optimum import optimal_for_loss, optimal_for_params
 from chinchilla_lab.allocation.solving import additive, needs_loss
 from chinchilla_lab.allocation.targets import tokens_for_loss
-from chinchilla_lab.checks import positive
+from chinchilla_lab.checks import InfeasibleError, positive
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 
-__all__ = ["MeasuredShift", "SizeShift", "measured_shift", "mfu_slope", "size_shift"]
+__all__ = [
+    "MeasuredShift",
+    "Shift",
+    "SizeShift",
+    "best_on_curve",
+    "measured_shift",
+    "mfu_slope",
+    "shift",
+    "size_shift",
+]
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """How far a slope of the utilisation moves the best size.
+
+    Parameters
+    ----------
+    k : numpy.ndarray or float
+        Best size over the compute-optimal one of the same loss, [-]
+    gain : numpy.ndarray or float
+        Time of the compute-optimal size over that of the best, less one, [-]
+    """
+
+    k: Array | float
+    gain: Array | float
+
+
+def shift(law: LossLaw, slope: ArrayLike) -> Shift:
+    r"""Return how far a utilisation that grows with size moves the best size.
+
+    .. math:: \ln k = \frac{\varepsilon}{\alpha + \beta}, \qquad
+       \ln(1 + \text{gain}) = \frac{\varepsilon^2}{2 (\alpha + \beta)}
+
+    Parameters
+    ----------
+    law : LossLaw
+        Law of the additive form, [-]
+    slope : array_like
+        d ln(utilisation) / d ln N, [-]
+
+    Returns
+    -------
+    Shift
+        Factor of the size and relative time gained, [-]
+
+    Raises
+    ------
+    TypeError
+        If the law has no additive form.
+
+    Notes
+    -----
+    Quadratic in ln N around the optimum at a fixed loss; the time is 6ND over the
+    utilisation. The true valley is flatter on the side of large sizes: at a slope of
+    0.22 the best size is 1.45 times and the gain 3.9 %.
+
+    References
+    ----------
+    :cite:`besiroglu2024chinchilla` for the exponents
+
+    Examples
+    --------
+    >>> from chinchilla_lab.laws.published import BESIROGLU_2024
+    >>> found = shift(BESIROGLU_2024, 0.22)
+    >>> f"{found.k:.2f}, {found.gain:.1%}"
+    '1.36, 3.4%'
+    """
+    form = additive(law)
+    if form is None:
+        raise TypeError(
+            f"{law.label} has no additive form, whose exponents this needs; use a law "
+            "such as besiroglu-2024"
+        )
+    e = np.asarray(slope, dtype=np.float64)
+    stiff = form.alpha + form.beta
+    return Shift(k=np.exp(e / stiff)[()], gain=np.expm1(e**2 / (2.0 * stiff))[()])
+
+
+def best_on_curve(
+    law: LossLaw, N: ArrayLike, utilisation: ArrayLike, loss: float
+) -> Shift:
+    """Return the best size where the utilisation was measured at a few sizes.
+
+    Parameters
+    ----------
+    law : LossLaw
+        Law with a loss, [-]
+    N : array_like
+        Measured sizes, rising, [parameter]
+    utilisation : array_like
+        Share of the peak at each; its logarithm is interpolated in ln N, [-]
+    loss : float
+        Loss to reach, [nats/token]
+
+    Returns
+    -------
+    Shift
+        Best size over the compute-optimal one of that loss, and the time that the
+        latter takes beyond the best, [-]
+
+    Raises
+    ------
+    ValueError
+        If fewer than two sizes are given or they do not rise.
+    InfeasibleError
+        If no size between the ends reaches the loss.
+
+    Examples
+    --------
+    >>> from chinchilla_lab.laws.published import BESIROGLU_2024
+    >>> flat = best_on_curve(BESIROGLU_2024, [1e9, 1e11], [0.4, 0.4], 2.2)
+    >>> bool(abs(flat.k - 1.0) < 0.01)
+    True
+    """
+    x = np.log(positive("N", N))
+    y = np.log(positive("utilisation", utilisation))
+    if x.ndim != 1 or len(x) < 2 or np.any(np.diff(x) <= 0.0):
+        raise ValueError("N must be at least two sizes that rise")
+    grid = np.linspace(x[0], x[-1], 4001)
+    D = np.asarray(tokens_for_loss(law, np.exp(grid), loss, infeasible="nan"))
+    with np.errstate(invalid="ignore"):
+        work = grid + np.log(D)
+    time = work - np.interp(grid, x, y)
+    if not np.any(np.isfinite(time)):
+        raise InfeasibleError(
+            f"loss={loss:.6g} is out of reach of every size from {np.exp(x[0]):.3g} to "
+            f"{np.exp(x[-1]):.3g}; aim higher"
+        )
+    best, naive = int(np.nanargmin(time)), int(np.nanargmin(work))
+    return Shift(
+        k=float(np.exp(grid[best] - grid[naive])),
+        gain=float(np.expm1(time[naive] - time[best])),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +233,10 @@ def size_shift(law: LossLaw, slope: float) -> SizeShift:
     >>> f"{found.size_factor:.2f} {found.gain:.1%}"
     '1.36 3.4%'
     """
-    closed = additive(needs_loss(law, "shift"))
-    if closed is None:
-        raise TypeError(f"{law.label} has no closed form; search with plan(...)")
-    curve = closed.alpha + closed.beta
+    found = shift(law, slope)
+    # to first order, as the equation says
     return SizeShift(
-        slope=slope,
-        size_factor=float(np.exp(slope / curve)),
-        gain=slope * slope / (2.0 * curve),
+        slope=slope, size_factor=float(found.k), gain=float(np.log1p(found.gain))
     )
 
 

@@ -569,6 +569,8 @@ def axe():
 def test_axe_finds_nothing_serious(path, scheme, site, new_page):
     page = new_page(path, color_scheme=scheme)
     assert page.locator("html").get_attribute("data-theme") == scheme
+    # the theme fades its colours in when it turns dark: look at where they come to rest
+    page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished))")
     page.evaluate(axe())
     found = page.evaluate(
         "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa'],"

@@ -40,9 +40,17 @@ H64 = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
 A32 = Cluster(accelerator="a100-sxm-80gb", n_accelerators=32, scaleout_bandwidth=6e9)
 OVERLAP = Stack(
     name="test", gemm=0.8, traffic=1.3, attention=0.6, layer_overhead=1e-3, network=0.7,
-    jitter=0.01, step_overhead=5e-3, tp_overlap=0.5, dp_overlap=0.6,
+    jitter=0.01, step_overhead=5e-3, tp_overlap=0.5, dp_overlap=0.6, ep_overlap=0.8,
+    dispatch_bytes=1.0,
 )  # fmt: skip
 UNFUSED = OVERLAP.with_(fused=False)
+
+
+def elsewhere(shape, groups):
+    """Expected groups beside the own one that hold an expert of a token, counted out."""
+    experts, k = shape.n_experts, shape.n_active_experts
+    none = math.comb(experts - experts // groups, k) / math.comb(experts, k)
+    return (groups - 1) * (1 - none)
 
 
 def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
@@ -104,17 +112,23 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
     tp = reduces * (2 * gather(2 * tokens * h, t, 1) + cluster.latency * math.log2(t))
     tp *= 1 - stack.tp_overlap
     cp = gather(4 * b * seq_len * kv / t, c, t)
-    ep = 0
+    ep = ep_back = 0
     if shape.n_experts > 1:
-        sent = 2 * tokens * shape.n_active_experts * h / t
         near = min(e, domain)
-        ep = 2 * (
-            sent / e * ((near - 1) / inside + (e - near) / outside)
-            + cluster.latency * math.log2(e)
-        )
+        # one copy for every node beside the own one, one for every accelerator of a
+        # node beside that which the token starts from or enters by
+        across = shape.d_model * elsewhere(shape, e // near) / outside
+        around = elsewhere(shape, e) * e / max(e - 1, 1)
+        around *= shape.d_model * (near - 1) / near / inside
+        there = stack.dispatch_bytes if dtype == "fp8" else 2
+        ep = tokens / t * max(across, around) * (there + 2)
+        ep += 2 * cluster.latency * math.log2(e)
+        again = scores * (2.5 if stack.fused else 2)
+        ep_back = ep - min(stack.ep_overlap * ep, backward + again)
+        ep -= min(stack.ep_overlap * ep, forward + scores)
     once = forward + scores + traffic + softmax + tp + cp + ep
     layer = once + backward + scores * (2.5 if stack.fused else 2)
-    layer += 2 * (traffic + softmax) + tp + 2 * cp + ep
+    layer += 2 * (traffic + softmax) + tp + 2 * cp + ep_back
     if layout.recompute == "full":
         layer += once + stack.layer_overhead / 3
     if layout.recompute == "selective" and not stack.fused:
@@ -174,6 +188,8 @@ CASES = [
     (LLAMA, H64, Layout(tp=2, dp=8, pp=4, zero=1, sequence_parallel=True), 64, 4096, "bf16"),
     (MOE, H64, Layout(tp=2, dp=32, ep=32, zero=1, sequence_parallel=True), 64, 4096, "bf16"),
     (MOE, H64, Layout(tp=1, pp=4, dp=16, ep=16, n_chunks=2), 64, 4096, "bf16"),
+    (MOE, H64, Layout(dp=64, ep=8, zero=1, recompute="full"), 64, 4096, "fp8"),
+    (MOE, H64, Layout(dp=64, ep=64, zero=1), 64, 4096, "fp8"),
 ]  # fmt: skip
 
 

@@ -54,6 +54,7 @@ from chinchilla_lab.cluster.cost import (
     published_hours,
     rental_cost,
 )
+from chinchilla_lab.cluster.dispatch import expected_remote_groups
 from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.failures import (
     DEFAULT_RELIABILITY,
@@ -179,6 +180,7 @@ __all__ = [
     "divisible_batch",
     "energy",
     "example_cluster",
+    "expected_remote_groups",
     "failure_rate",
     "failure_records",
     "fit_alpha_beta",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chinchilla_lab.cluster.collectives import two_level_gather
+from chinchilla_lab.cluster.dispatch import remote_groups
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import Degrees
 from chinchilla_lab.cluster.stacks import Stack
@@ -26,6 +27,7 @@ VALUE_BYTES = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}
 ALIGN, MISALIGNED = 8, 8.0
 OPTIMIZER_TRAFFIC = 26.0  # bytes that Adam moves for each parameter
 GRADIENT_BYTES = 2.0
+COMBINE_BYTES = 2.0  # outputs of experts stay in 16 bits
 LOGIT_TRAFFIC = 12.0
 ITEMS = (
     "gemm",
@@ -135,6 +137,28 @@ def trained_product(
     return forward, backward + product_time(k, n, m, rate, size, w)
 
 
+def expert_traffic(
+    shape: TransformerShape, g: Degrees, tokens: Any, w: Machine, stack: Stack
+) -> Any:
+    """Seconds in which tokens go to their experts and come back, forward.
+
+    A token crosses the network once for each other node that holds one of its experts
+    and is spread over the accelerators there; both levels are passed chunk by chunk, so
+    that the slower one sets the pace. Outputs are added before they return.
+    """
+    experts, chosen = shape.n_experts, shape.n_active_experts
+    near = np.minimum(g.e, w.domain)
+    nodes = g.e / near
+    ranks = remote_groups(g.e, experts, chosen)
+    outside = remote_groups(nodes, experts, chosen) / w.outside
+    # those accelerators of any node that do not receive from the network themselves
+    spread = np.where(g.e > 1, g.e / np.maximum(g.e - 1.0, 1.0), 0.0) * ranks
+    inside = spread * (near - 1.0) / near / w.inside
+    width = stack.dispatch_bytes if w.value_bytes == 1.0 else COMBINE_BYTES
+    once = np.maximum(inside, outside) * (tokens * shape.d_model / g.t)
+    return once * (width + COMBINE_BYTES) + 2.0 * w.latency * np.log2(g.e)
+
+
 def layer_items(
     shape: TransformerShape, g: Degrees, s: float, w: Machine, stack: Stack
 ) -> dict[str, Any]:
@@ -155,7 +179,8 @@ def layer_items(
             (tokens, h, dense_f / g.t, 1.0),
         ]
     if is_mixture:
-        # experts are dealt over ep ranks and not cut: fewer tokens, whole matrices
+        # experts are dealt over ep ranks and not cut: whole matrices, and the fewer
+        # tokens each the smaller ep. Every expert fills its own tiles and waves
         own = shape.n_experts / g.e
         each = tokens * shape.n_active_experts / (g.t * own)
         products += [(each, up * f, h, own), (each, h, f, own)]
@@ -188,14 +213,13 @@ def layer_items(
         4.0 * g.b * s * kv / g.t, g.c, g.t, w.domain, w.inside, w.outside
     )
     ep: Any = 0.0
+    ep_back: Any = 0.0
     if is_mixture:
-        sent = 2.0 * tokens * shape.n_active_experts * h / g.t
-        near = np.minimum(g.e, w.domain)
-        ep = 2.0 * (
-            sent * (near - 1.0) / g.e / w.inside
-            + sent * (g.e - near) / g.e / w.outside
-            + w.latency * np.log2(g.e)
-        )
+        # at most the products of another micro-batch stand beside it
+        ep = expert_traffic(shape, g, tokens, w, stack)
+        shared = stack.ep_overlap * ep
+        ep_back = ep - np.minimum(shared, backward + again * scores)
+        ep = ep - np.minimum(shared, forward + scores)
     selective = 0.0 if stack.fused else scores + softmax
     once = forward + scores + traffic + softmax + tp + cp + ep
     return {
@@ -204,7 +228,7 @@ def layer_items(
         "memory_traffic": 3.0 * (traffic + softmax),
         "tp_traffic": 2.0 * tp,
         "cp_traffic": 3.0 * cp,
-        "ep_traffic": 2.0 * ep,
+        "ep_traffic": ep + ep_back,
         "recompute": g.full * once + g.selective * selective,
         "overhead": stack.layer_overhead * (1.0 + g.full / 3.0),
     }

@@ -7,8 +7,12 @@ import numpy as np
 
 from chinchilla_lab.checks import non_negative, one_of, positive, whole
 from chinchilla_lab.cluster.accelerators import Accelerator, find
-from chinchilla_lab.cluster.activations import Attention, layer_activations
-from chinchilla_lab.cluster.layout import Degrees, Layout
+from chinchilla_lab.cluster.activations import (
+    Attention,
+    in_flight,
+    layer_activations,
+)
+from chinchilla_lab.cluster.layout import Degrees, Layout, check_interleaving
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import Source
 from chinchilla_lab.tables import html_table
@@ -42,6 +46,9 @@ class Recipe:
         Accumulated gradient, [byte/parameter]
     optimizer : float
         Master copy and moments, [byte/parameter]
+    lean : bool, optional
+        Outputs of norms and of the activation in the MLP are computed again and not
+        kept; that moves bytes, under 1 % of a step, which is not timed, [-]
     label : str, optional
         What the bytes are, [-]
     source : Source, optional
@@ -56,6 +63,7 @@ class Recipe:
     weights: float
     gradients: float
     optimizer: float
+    lean: bool = False
     label: str = "own"
     source: Source | None = None
 
@@ -87,6 +95,16 @@ RECIPES: dict[str, Recipe] = {
     ),
     "mixed-adam-both-gradients": _recipe(
         2.0, 6.0, 12.0, "16-bit weights, gradients in both widths, fp32 rest"
+    ),
+    "mixed-adam-lean": Recipe(
+        weights=2.0,
+        gradients=2.0,
+        optimizer=12.0,
+        lean=True,
+        label="mixed-adam, norms and activations of the MLP computed again",
+        source=Source(
+            cite="megatronmoe", where="best_practice/Qwen3, recompute: norm, act"
+        ),
     ),
     "fp32-adam": _recipe(4.0, 4.0, 8.0, "all in fp32"),
     "fp32-adam-transient-gradients": _recipe(
@@ -202,6 +220,11 @@ def state_bytes(
     MemoryBreakdown
         States only, [byte]
 
+    Raises
+    ------
+    ValueError
+        If there is no such stage.
+
     References
     ----------
     :cite:`korthikanti2022reducing`, Fig. 1, which 18 bytes reproduce
@@ -214,7 +237,7 @@ def state_bytes(
     """
     used = _recipe_of(recipe)
     n, d = float(positive("params", params)), whole("dp", dp)
-    stage = whole("zero", zero, 0)
+    stage = Layout(zero=zero).zero
     return MemoryBreakdown(
         weights=n * used.weights / (d if stage >= 3 else 1),
         gradients=n * used.gradients / (d if stage >= 2 else 1),
@@ -268,14 +291,11 @@ def components(
         )
         for stage in (1, 2, 3)
     ]
-    layer = layer_activations(shape, g, seq_len, fused, dropout)
-    in_flight = np.where(
-        g.v > 1,
-        per_stage * g.p * (1.0 + (g.p - 1.0) / (g.p * g.v)),
-        per_stage * np.minimum(g.p, m),
-    )
+    lean = recipe.lean
+    layer = layer_activations(shape, g, seq_len, fused, dropout, lean=lean)
+    held = per_stage * in_flight(g.p, g.v, m)
     # one layer lives again in full while its backward pass runs
-    again = layer_activations(shape, g, seq_len, fused, dropout, full=0.0)
+    again = layer_activations(shape, g, seq_len, fused, dropout, full=0.0, lean=lean)
     tokens = g.b * seq_len / g.c
     gathered = np.where(
         (g.zero >= 3) & (replicas > 1),
@@ -283,7 +303,7 @@ def components(
         0.0,
     )
     buffers = g.full * again + gathered + offset
-    kept = layer * in_flight
+    kept = layer * held
     # the last stage holds the logits, and one micro-batch where the first holds p
     logits = 6.0 * tokens * shape.vocab_size / g.t
     logits = np.maximum(logits + layer * per_stage - kept, 0.0)
@@ -336,7 +356,7 @@ def memory(
     Raises
     ------
     ValueError
-        If a degree does not divide the model.
+        If a degree does not divide the model, or the pipeline its micro-batches.
 
     Notes
     -----
@@ -356,7 +376,10 @@ def memory(
     '10.1 GiB'
     """
     one_of("attention", attention, ("fused", "unfused"))
-    m = whole("n_micro_batches", n_micro_batches or layout.pp)
+    m = 2 * layout.pp  # enough for any schedule
+    if n_micro_batches is not None:
+        m = whole("n_micro_batches", n_micro_batches)
+        check_interleaving(layout.pp, m, layout.n_chunks)
     layout.check_shape(shape, whole("seq_len", seq_len), even_stages=False)
     items = components(
         shape,

@@ -50,6 +50,14 @@ class Stack:
         Share of tensor-parallel traffic hidden behind products, [-]
     dp_overlap : float
         Share of data-parallel traffic hidden behind the backward pass, [-]
+    ep_overlap : float
+        Share of expert-parallel traffic hidden behind products, [-]
+    dispatch_bytes : float
+        Width in which tokens go to their experts where products are in 8 bits; they
+        come back in 16, [byte]
+    mixtures : bool
+        Steps of mixtures of experts are among those that the constants were tried on,
+        [-]
     fused : bool
         Attention keeps its scores on the chip and skips what the mask hides, [-]
     parallel_block : bool
@@ -78,6 +86,9 @@ class Stack:
     step_overhead: float = 0.0
     tp_overlap: float = 0.0
     dp_overlap: float = 0.0
+    ep_overlap: float = 0.0
+    dispatch_bytes: float = 2.0
+    mixtures: bool = False
     fused: bool = True
     parallel_block: bool = False
     memory_offset: float = 0.0
@@ -98,7 +109,8 @@ class Stack:
         counts = ("traffic", "layer_overhead", "jitter", "step_overhead")
         for name in (*counts, "memory_offset"):
             non_negative(name, getattr(self, name))
-        for name in ("tp_overlap", "dp_overlap"):
+        positive("dispatch_bytes", self.dispatch_bytes)
+        for name in ("tp_overlap", "dp_overlap", "ep_overlap"):
             if getattr(self, name) != 0.0:
                 fraction(name, getattr(self, name))
         if len(self.fitted) > 4:
@@ -145,22 +157,31 @@ class Stack:
 UNCALIBRATED = Stack(
     name="uncalibrated",
     tp_overlap=0.7,
-    dp_overlap=0.8,
-    notes="products at the best measured rate; overlap as in well-tuned stacks",
+    dp_overlap=1.0,
+    ep_overlap=1.0,
+    dispatch_bytes=1.0,
+    notes="products at the best measured rate; traffic of replicas and experts hidden as "
+    "far as there is work to hide it, that of tensors as in well-tuned stacks; tokens "
+    "sent to experts in 8 bits beside 8-bit products, as DeepSeek-V3 does",
 )
 """No constant fitted: what comes out is an upper bound on the speed."""
 
-_NUMBERS = (*FITTABLE, "tp_overlap", "dp_overlap", "memory_offset", "error")
+_NUMBERS = (
+    *FITTABLE, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes",
+    "memory_offset", "error",
+)  # fmt: skip
+
 
 
 @cache
 def _table() -> dict[str, Stack]:
     found = {}
     for row in read_rows("stacks.csv"):
-        given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row[k]}
+        given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row.get(k)}
         given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
         fitted = tuple(row["fitted"].split())
         given |= {k: row[k] == "1" for k in ("fused", "parallel_block")}
+        given["mixtures"] = row.get("mixtures") == "1"
         found[row["name"]] = Stack(fitted=fitted, **given)
     return found
 

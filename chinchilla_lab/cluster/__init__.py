@@ -74,6 +74,7 @@ from chinchilla_lab.cluster.goodput import (
     least_overhead,
     restart_budget,
 )
+from chinchilla_lab.cluster.grid import axes
 from chinchilla_lab.cluster.hardware import Cluster, mfu, ridge_point
 from chinchilla_lab.cluster.layout import Layout
 from chinchilla_lab.cluster.local_training import (
@@ -106,13 +107,19 @@ from chinchilla_lab.cluster.roofline import (
     wave_efficiency,
 )
 from chinchilla_lab.cluster.schedule import Schedule, schedule
-from chinchilla_lab.cluster.search import Ranking, axes, search
+from chinchilla_lab.cluster.search import Ranking, search
 from chinchilla_lab.cluster.simulation import (
     RunTimes,
     simulate_goodput,
     simulate_runs,
 )
-from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
+from chinchilla_lab.cluster.stacks import (
+    RESERVE,
+    STACKS,
+    TYPICAL,
+    UNCALIBRATED,
+    Stack,
+)
 from chinchilla_lab.cluster.step import (
     StepTime,
     bubble_fraction,
@@ -128,7 +135,9 @@ __all__ = [
     "DEFAULT_RELIABILITY",
     "EXAMPLE_CLUSTERS",
     "RECIPES",
+    "RESERVE",
     "STACKS",
+    "TYPICAL",
     "UNCALIBRATED",
     "Accelerator",
     "AllReduceRates",

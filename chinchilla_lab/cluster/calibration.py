@@ -11,7 +11,13 @@ from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import Accelerator, find
 from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout
-from chinchilla_lab.cluster.stacks import FITTABLE, UNCALIBRATED, Stack, find_stack
+from chinchilla_lab.cluster.stacks import (
+    FITTABLE,
+    TYPICAL,
+    UNCALIBRATED,
+    Stack,
+    find_stack,
+)
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, HOUR
@@ -200,7 +206,7 @@ class Calibration:
 
 def calibrate(
     rows: Sequence[MeasuredStep],
-    start: Stack | str = UNCALIBRATED,
+    start: Stack | str = TYPICAL,
     constants: Sequence[str] = ("gemm",),
     label: str = "",
 ) -> Calibration:
@@ -213,7 +219,8 @@ def calibrate(
     rows : sequence of MeasuredStep
         Measured steps; one suffices for one constant, [-]
     start : Stack or str, optional
-        Where to start, and the constants that stay, [-]
+        Where to start, and the constants that stay; by default overlap as in well-tuned
+        stacks, [-]
     constants : sequence of str, optional
         Which of ``FITTABLE`` to fit: ``gemm`` from one row, more from rows that differ
         in what the constant stands for, [-]

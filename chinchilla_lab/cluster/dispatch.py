@@ -21,7 +21,7 @@ def remote_groups(groups: Any, experts: int, chosen: int) -> Any:
 def expected_remote_groups(
     n_groups: int, n_experts: int, n_active_experts: int
 ) -> float:
-    r"""Groups beside its own that a token is sent to, if each gets it once.
+    r"""Count the groups beside its own that a token is sent to, once each.
 
     .. math:: (m - 1) \left[1 - \binom{E - E/m}{k} \Big/ \binom{E}{k}\right]
        \;\approx\; (m - 1) \left[1 - \left(1 - \tfrac{1}{m}\right)^k\right]
@@ -58,7 +58,7 @@ def expected_remote_groups(
     Examples
     --------
     >>> round(expected_remote_groups(4, n_experts=128, n_active_experts=8), 2)
-    2.73
+    2.72
     """
     m, experts = whole("n_groups", n_groups), whole("n_experts", n_experts)
     k = whole("n_active_experts", n_active_experts)

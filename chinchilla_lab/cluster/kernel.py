@@ -302,9 +302,14 @@ def _visible(
     """Seconds of data-parallel traffic that nothing hides.
 
     Gradients are reduced once a step and at most one micro-batch of the backward pass
-    stands beside them; ZeRO-3 gathers twice and reduces once in every micro-batch.
+    stands beside them; ZeRO-2 reduces in every micro-batch and gathers once, ZeRO-3
+    gathers twice and reduces once in every micro-batch.
     """
     once = 2.0 * gather - np.minimum(overlap * 2.0 * gather, one)
+    if np.any(g.zero == 2):  # of one micro-batch it is ZeRO-1
+        often = (micro + 1.0) * gather
+        often = often - overlap * np.minimum(often, work)
+        once = np.where((g.zero == 2) & (micro > 1), often, once)
     each = 3.0 * micro * gather
     return np.where(g.zero >= 3, each - overlap * np.minimum(each, work), once)
 

@@ -101,7 +101,7 @@ class Layout:
     Raises
     ------
     ValueError
-        If a degree is not a whole number above 0, or a switch is neither True nor False.
+        If a degree is not a whole number above 0, or a switch no truth value.
 
     Examples
     --------
@@ -130,8 +130,8 @@ class Layout:
         one_of("recompute", self.recompute, RECOMPUTE)
         if not isinstance(self.sequence_parallel, bool | np.bool_):
             raise ValueError(
-                f"sequence_parallel={self.sequence_parallel!r} is no switch; use True or "
-                "False"
+                f"sequence_parallel={self.sequence_parallel!r} is no switch; use True "
+                "or False"
             )
         object.__setattr__(self, "sequence_parallel", bool(self.sequence_parallel))
         if self.n_chunks > 1 and self.pp == 1:

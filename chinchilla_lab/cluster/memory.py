@@ -12,6 +12,7 @@ from chinchilla_lab.cluster.activations import (
     in_flight,
     layer_activations,
 )
+from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import Degrees, Layout, check_interleaving
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import Source
@@ -235,7 +236,7 @@ def state_bytes(
     >>> f"{states.total / 2**30:.2f} GiB, {states.total / 1e9:.2f} GB"
     '9.96 GiB, 10.69 GB'
     """
-    used = _recipe_of(recipe)
+    used = find_recipe(recipe)
     n, d = float(positive("params", params)), whole("dp", dp)
     stage = Layout(zero=zero).zero
     return MemoryBreakdown(
@@ -248,12 +249,19 @@ def state_bytes(
     )
 
 
-def _recipe_of(recipe: Recipe | str) -> Recipe:
+def find_recipe(recipe: Recipe | str) -> Recipe:
+    """Return the recipe itself, by its name if need be."""
     return (
         recipe
         if isinstance(recipe, Recipe)
         else RECIPES[one_of("recipe", recipe, RECIPES)]
     )
+
+
+def room(cluster: Cluster, memory_limit: float | None) -> float:
+    """Return the bytes that a job may fill: the given ones or the driver's."""
+    given = cluster.chip.memory if memory_limit is None else memory_limit
+    return float(positive("memory_limit", given))
 
 
 def components(
@@ -386,7 +394,7 @@ def memory(
         layout.degrees(),
         float(m),
         float(whole("seq_len", seq_len)),
-        _recipe_of(recipe),
+        find_recipe(recipe),
         attention == "fused",
         dropout,
         float(non_negative("offset", offset)),

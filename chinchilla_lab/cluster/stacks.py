@@ -9,7 +9,15 @@ from chinchilla_lab.checks import fraction, non_negative, positive
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 
-__all__ = ["FITTABLE", "STACKS", "UNCALIBRATED", "Stack", "find_stack"]
+__all__ = [
+    "FITTABLE",
+    "RESERVE",
+    "STACKS",
+    "TYPICAL",
+    "UNCALIBRATED",
+    "Stack",
+    "find_stack",
+]
 
 FITTABLE = (
     "gemm",
@@ -21,6 +29,15 @@ FITTABLE = (
     "step_overhead",
 )
 """Constants that measured steps may set; at most four of them at once."""
+
+
+RESERVE = 2e9
+"""What a stack without a measured offset takes beside the itemised bytes, [byte].
+
+Measured offsets are 2.3, 15.3 and 17.6 GB (:cite:`simumax`, :cite:`nanotron`,
+:cite:`bloom`). With the least of them a published run that ran would be refused: the
+fullest of those whose plan is known, LLM Foundry on A100, leaves 2.1 GB.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +80,8 @@ class Stack:
     parallel_block : bool
         MLP and attention stand side by side and share their all-reduces, [-]
     memory_offset : float
-        Bytes beside the itemised ones, fitted on measured memory, [byte]
+        Bytes beside the itemised ones, fitted on measured memory; where it is 0,
+        :data:`RESERVE` is kept free, [byte]
     error : float
         Mean absolute error on rows that were not fitted, of the step time, [-]
     fitted : tuple of str
@@ -126,6 +144,11 @@ class Stack:
             return "upper bound"
         return f"calibrated to {self.rows}"
 
+    @property
+    def reserved(self) -> float:
+        """Bytes beside the itemised ones, measured or ``RESERVE``, [byte]."""
+        return self.memory_offset or RESERVE
+
     def with_(self, **changes: Any) -> "Stack":
         """Return a copy with other constants.
 
@@ -160,17 +183,24 @@ UNCALIBRATED = Stack(
     dp_overlap=1.0,
     ep_overlap=1.0,
     dispatch_bytes=1.0,
-    notes="products at the best measured rate; traffic of replicas and experts hidden as "
-    "far as there is work to hide it, that of tensors as in well-tuned stacks; tokens "
-    "sent to experts in 8 bits beside 8-bit products, as DeepSeek-V3 does",
+    notes="products at the best measured rate; traffic of replicas and experts hidden "
+    "as far as there is work to hide it, that of tensors as in well-tuned stacks; "
+    "tokens sent to experts in 8 bits beside 8-bit products, as DeepSeek-V3 does",
 )
 """No constant fitted: what comes out is an upper bound on the speed."""
+TYPICAL = UNCALIBRATED.with_(
+    name="typical",
+    dp_overlap=0.8,
+    ep_overlap=0.0,
+    dispatch_bytes=2.0,
+    notes="overlap as in well-tuned stacks, expert traffic in 16 bits and not hidden",
+)
+"""Where a calibration starts: no bound, for what is hidden cannot be fitted."""
 
 _NUMBERS = (
     *FITTABLE, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes",
     "memory_offset", "error",
 )  # fmt: skip
-
 
 
 @cache

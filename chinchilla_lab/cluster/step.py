@@ -6,8 +6,10 @@ from typing import Literal
 from chinchilla_lab.checks import one_of, positive, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
+from chinchilla_lab.cluster.fitting import check_fits
 from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout, check_interleaving
+from chinchilla_lab.cluster.memory import Recipe, find_recipe, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.accounting import flops_per_token
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -65,8 +67,8 @@ def bubble_fraction(
     Raises
     ------
     ValueError
-        If the schedule is unknown, a zero-bubble one is to be interleaved, or chunks are
-        interleaved over one stage or over micro-batches that p does not divide.
+        If the schedule is unknown, a zero-bubble one is to be interleaved, or chunks
+        are interleaved over one stage or over micro-batches that p does not divide.
 
     Notes
     -----
@@ -352,6 +354,9 @@ def step_time(
     stack: Stack | str = UNCALIBRATED,
     dtype: str = "bf16",
     even_stages: bool = False,
+    recipe: Recipe | str = "mixed-adam",
+    memory_limit: float | None = None,
+    check_memory: bool = True,
 ) -> StepTime:
     r"""Time of one training step.
 
@@ -382,6 +387,12 @@ def step_time(
         Format of the matrix products; attention and head stay in bf16, [-]
     even_stages : bool, optional
         Refuse layers that do not divide, [-]
+    recipe : Recipe or str, optional
+        Bytes of a parameter, for the check of memory, [byte/parameter]
+    memory_limit : float, optional
+        Bytes that a job may fill; by default what the driver reports, [byte]
+    check_memory : bool, optional
+        Refuse what does not fit; switch off for machines of thought, [-]
 
     Returns
     -------
@@ -392,6 +403,8 @@ def step_time(
     ------
     ValueError
         If the layout cannot run, or the chip's table lacks a figure.
+    InfeasibleError
+        If it does not fit the memory; the message names what would.
 
     Notes
     -----
@@ -411,7 +424,8 @@ def step_time(
     >>> from chinchilla_lab.shape import SHAPES
     >>> hall = Cluster(accelerator="h100-sxm-80gb", n_accelerators=8192)
     >>> plan = Layout(tp=8, pp=16, dp=64, n_chunks=4, zero=1, sequence_parallel=True)
-    >>> step = step_time(SHAPES["llama-3-405b"], hall, plan, 2048, 8192)
+    >>> lean = "mixed-adam-lean"
+    >>> step = step_time(SHAPES["llama-3-405b"], hall, plan, 2048, 8192, recipe=lean)
     >>> step.label
     'upper bound'
     """
@@ -420,6 +434,11 @@ def step_time(
     sequences, s = whole("batch", batch), whole("seq_len", seq_len)
     layout.check(shape, cluster, sequences, s, even_stages)
     rates = kernel.machine(cluster, used, dtype)
+    if check_memory:
+        check_fits(
+            shape, cluster, layout, sequences, s, find_recipe(recipe), used,
+            room(cluster, memory_limit), even_stages,
+        )  # fmt: skip
     found = kernel.items(
         shape, layout.degrees(), float(sequences), float(s), rates, used
     )

@@ -269,7 +269,7 @@ def typed_plan(
         else:
             step = step_time(
                 shape, cluster, layout, batch, problem.seq_len, problem.stack,
-                problem.dtype,
+                problem.dtype, check_memory=False,
             )  # fmt: skip
             speed = typed_speed(problem, step)
         share, rate = speed.utilisation, speed.tokens_per_second

@@ -100,7 +100,7 @@ def typed_speed(problem: Problem, step: StepTime) -> Speed:
     need = memory(
         step.shape, layout, step.seq_len, max(1, step.batch // (
             layout.dp * layout.micro_batch)), problem.recipe,
-        "fused" if used.fused else "unfused", offset=used.memory_offset,
+        "fused" if used.fused else "unfused", offset=used.reserved,
     )  # fmt: skip
     return Speed(
         step=step, memory=need.total, n_feasible=1, n_ties=1, median_factor=1.0

@@ -19,10 +19,10 @@ __all__ = ["HEADER", "report", "validation_rows", "validation_table"]
 
 IDENTITY_GOAL = 0.001
 CHANGES = (
-    "Changed since: 8-bit products pay for casts (a value read in 16 bits, written twice "
-    "in 8), chosen with the FP8 tables in sight, which are no blind test any more.",
-    "Changed since: nanotron cuts stages by cost, reduces fp32 gradients in buckets and "
-    "passes often over its logits; read in its source, tested on its own table first.",
+    "Changed since: 8-bit products pay for casts (a value read in 16 bits, written "
+    "twice in 8), chosen with the FP8 tables in sight: no blind test any more.",
+    "Changed since: nanotron cuts stages by cost, reduces fp32 gradients in buckets "
+    "and passes often over its logits; read in its source, tested on its own table.",
     "nanotron-sweep: jobs at 20 % of the peak and above; nanotron-sweep-slow: below, "
     "where launches and latency rule and the model does not hold.",
 )

@@ -20,6 +20,7 @@ def layer_activations(
     fused: bool,
     dropout: bool,
     full: Any = None,
+    eager: bool = False,
 ) -> Any:
     """Return the bytes of one layer and micro-batch; arrays broadcast."""
     d, f = shape.d_model, shape.d_ff * shape.experts_per_token
@@ -27,7 +28,9 @@ def layer_activations(
     tokens = g.b * seq_len / g.c
     # 2 bytes a value: inputs of two norms, of QKV and of the MLP, and two dropout masks
     whole_width = 8.0 + (2.0 if dropout else 0.0)
-    cut = 4.0 * q + 4.0 * kv + (6.0 if shape.gated else 4.0) * f
+    # a gate that is not fused keeps its activated half beside the product
+    gate = 8.0 if eager else 6.0
+    cut = 4.0 * q + 4.0 * kv + (gate if shape.gated else 4.0) * f
     if shape.n_experts > 1:  # copies of the tokens that the chosen experts receive
         cut = cut + 2.0 * d * shape.n_active_experts
     sequence = np.where(g.sp > 0, g.t, 1.0)

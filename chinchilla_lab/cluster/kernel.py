@@ -25,8 +25,8 @@ VALUE_BYTES = {"bf16": 2.0, "fp8": 1.0, "tf32": 4.0}
 # 39 TFLOP/s in bf16 without them and 312 with them
 ALIGN, MISALIGNED = 8, 8.0
 OPTIMIZER_TRAFFIC = 26.0  # bytes that Adam moves for each parameter
-GRADIENT_BYTES = 2.0
-LOGIT_TRAFFIC = 12.0
+WEIGHT_BYTES = 2.0
+CAST_TRAFFIC = 4.0  # a value read in 16 bits, written in 8, plain and transposed
 ITEMS = (
     "gemm",
     "attention",
@@ -173,6 +173,13 @@ def layer_items(
     mlp = f * shape.experts_per_token * (1.3 if shape.gated else 1.0) / (4.0 * h)
     cut = 8.0 * q / h + 20.0 * mlp
     traffic = stack.traffic * tokens * h * (22.0 / wide + cut / g.t) / w.hbm
+    cast = cast_back = 0.0
+    if size == 1.0:
+        # what enters the four products, and the gradients that come back
+        active = f * shape.experts_per_token
+        each_cast = CAST_TRAFFIC * tokens / w.hbm
+        cast = each_cast * (2.0 * h + (q + active) / g.t)
+        cast_back = each_cast * (2.0 * h + (q + 2.0 * kv + up * active) / g.t)
     softmax = (
         0.0
         if stack.fused
@@ -197,11 +204,11 @@ def layer_items(
             + w.latency * np.log2(g.e)
         )
     selective = 0.0 if stack.fused else scores + softmax
-    once = forward + scores + traffic + softmax + tp + cp + ep
+    once = forward + scores + traffic + softmax + cast + tp + cp + ep
     return {
         "gemm": forward + backward,
         "attention": (1.0 + again) * scores,
-        "memory_traffic": 3.0 * (traffic + softmax),
+        "memory_traffic": 3.0 * (traffic + softmax) + (cast + cast_back),
         "tp_traffic": 2.0 * tp,
         "cp_traffic": 3.0 * cp,
         "ep_traffic": 2.0 * ep,
@@ -224,17 +231,14 @@ def _pieces(
     n = shape.params()
     tokens = g.b * s / g.c
     micro = batch / (g.d * g.b)
-    # chunks are as even as can be: the longest stage sets the pace, the last one is
-    # among the shorter ones and holds the head
-    longest = np.ceil(layers / (g.p * g.v)) * g.v
-    fewest = np.floor(layers / g.p)
+    longest, fewest = stage_layers(shape, g.p, g.v, stack.head_counted)
     forward, backward = trained_product(
         tokens, shape.vocab_size / g.t, h, w.wide, 2.0, w
     )
     head = (
         forward
         + backward
-        + stack.traffic * LOGIT_TRAFFIC * tokens * shape.vocab_size / g.t / w.hbm
+        + stack.traffic * stack.logit_traffic * tokens * shape.vocab_size / g.t / w.hbm
     )
     far = g.t * g.c * g.d >= w.domain
     p2p = 2.0 * g.v * 2.0 * tokens * h / g.t / np.where(far, w.outside, w.inside)
@@ -248,14 +252,15 @@ def _pieces(
     local = (longest * dense + table) / g.t
     replicas = g.d * g.c
     gather = two_level_gather(
-        GRADIENT_BYTES * local, replicas, g.t, w.domain, w.inside, w.outside
+        WEIGHT_BYTES * local, replicas, g.t, w.domain, w.inside, w.outside
     )
     owned: Any = local
+    waits = _latencies(stack, g, WEIGHT_BYTES * local, replicas, w)
     if experts:
         own = longest * experts / layers / g.e
         copies = np.maximum(g.t * replicas / g.e, 1.0)
         gather = gather + two_level_gather(
-            GRADIENT_BYTES * own, copies, g.e, w.domain, w.inside, w.outside
+            WEIGHT_BYTES * own, copies, g.e, w.domain, w.inside, w.outside
         )
         shard = np.where(g.zero >= 1, local / replicas + own / copies, local + own)
     else:
@@ -267,21 +272,56 @@ def _pieces(
         "head": head,
         "p2p": p2p,
         "gather": gather,
+        "waits": waits,
         "optimizer": OPTIMIZER_TRAFFIC * shard / w.hbm,
         "layer": layer,
     }
 
 
-def _visible(
-    g: Degrees, micro: Any, gather: Any, work: Any, one: Any, overlap: float
-) -> Any:
+def stage_layers(
+    shape: TransformerShape, p: Any, v: Any, head_counted: bool
+) -> tuple[Any, Any]:
+    """Return the layers of the longest stage and of the last; arrays broadcast.
+
+    Chunks are as even as can be: the longest stage sets the pace, the last one is among
+    the shorter ones and holds the head. Where the head is counted as the layers that it
+    costs, stages are filled from the first on and the last takes what is left.
+    """
+    layers = shape.n_layers
+    if not head_counted:
+        return np.ceil(layers / (p * v)) * v, np.floor(layers / p)
+    n = shape.params()
+    table = float(shape.vocab_size * shape.d_model)
+    total = layers + table * layers / n.non_embedding
+    fill = np.ceil(total / (p * v) - 1e-9) * v
+    rest = np.maximum(layers - np.ceil(total * (p - 1.0) / p - 1e-9), 0.0)
+    return np.where(p > 1, fill, layers), np.where(p > 1, rest, layers)
+
+
+def _latencies(stack: Stack, g: Degrees, size: Any, ranks: Any, w: Machine) -> Any:
+    """Seconds without bytes of gradients that travel in many messages.
+
+    An all-reduce climbs a tree; a reduce-scatter or an all-gather has only the ring.
+    """
+    if not stack.bucket:
+        return 0.0
+    steps = np.where(g.zero >= 1, 2.0 * (ranks - 1.0), 2.0 * np.log2(ranks))
+    return size / stack.bucket * steps * w.latency
+
+
+def _visible(g: Degrees, x: dict[str, Any], work: Any, one: Any, stack: Stack) -> Any:
     """Seconds of data-parallel traffic that nothing hides.
 
     Gradients are reduced once a step and at most one micro-batch of the backward pass
-    stands beside them; ZeRO-3 gathers twice and reduces once in every micro-batch.
+    stands beside them; ZeRO-3 gathers twice and reduces once in every micro-batch. A
+    sharded optimizer reduces gradients and gathers weights, each in its own width.
     """
-    once = 2.0 * gather - np.minimum(overlap * 2.0 * gather, one)
-    each = 3.0 * micro * gather
+    gather, overlap = x["gather"], stack.dp_overlap
+    wide = stack.gradient_bytes / WEIGHT_BYTES
+    passes = 2.0 if wide == 1.0 else np.where(g.zero >= 1, 1.0 + wide, 2.0 * wide)
+    once = passes * gather + x["waits"]
+    once = once - np.minimum(overlap * once, one)
+    each = (2.0 + wide) * x["micro"] * gather
     return np.where(g.zero >= 3, each - overlap * np.minimum(each, work), once)
 
 
@@ -300,7 +340,7 @@ def seconds(
     last = x["fewest"] * layer + x["head"] + x["p2p"]
     slow = np.maximum(stage, last)
     work = x["micro"] * slow + (g.p - 1.0) / g.v * stage
-    hidden = _visible(g, x["micro"], x["gather"], work, slow, stack.dp_overlap)
+    hidden = _visible(g, x, work, slow, stack)
     factor, extra = _stragglers(stack, w)
     return (work + (hidden + x["optimizer"])) * factor + extra
 
@@ -334,7 +374,7 @@ def items(
     found["pp_traffic"] = micro * x["p2p"]
     found["head_and_uneven"] = micro * (slow - stage)
     found["bubble"] = (g.p - 1.0) / g.v * stage
-    found["dp_traffic"] = _visible(g, micro, x["gather"], work, slow, stack.dp_overlap)
+    found["dp_traffic"] = _visible(g, x, work, slow, stack)
     found["optimizer"] = x["optimizer"] + 0.0 * work
     factor, extra = _stragglers(stack, w)
     found["stragglers"] = sum(found.values()) * (factor - 1.0) + extra

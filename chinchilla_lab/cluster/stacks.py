@@ -54,6 +54,16 @@ class Stack:
         Attention keeps its scores on the chip and skips what the mask hides, [-]
     parallel_block : bool
         MLP and attention stand side by side and share their all-reduces, [-]
+    head_counted : bool
+        Pipeline stages are cut by cost, the head counted as the layers that it costs,
+        [-]
+    gradient_bytes : float
+        Width in which gradients are reduced over replicas, [byte]
+    bucket : float
+        16-bit gradients that travel in one message; 0 takes all in one, whose latency
+        is neglected, [byte]
+    logit_traffic : float
+        Bytes that head and loss move for each logit, [byte]
     memory_offset : float
         Bytes beside the itemised ones, fitted on measured memory, [byte]
     error : float
@@ -80,6 +90,10 @@ class Stack:
     dp_overlap: float = 0.0
     fused: bool = True
     parallel_block: bool = False
+    head_counted: bool = False
+    gradient_bytes: float = 2.0
+    bucket: float = 0.0
+    logit_traffic: float = 12.0
     memory_offset: float = 0.0
     error: float = float("nan")
     fitted: tuple[str, ...] = ()
@@ -96,7 +110,8 @@ class Stack:
             )
         positive("network", self.network)
         counts = ("traffic", "layer_overhead", "jitter", "step_overhead")
-        for name in (*counts, "memory_offset"):
+        positive("gradient_bytes", self.gradient_bytes)
+        for name in (*counts, "memory_offset", "bucket", "logit_traffic"):
             non_negative(name, getattr(self, name))
         for name in ("tp_overlap", "dp_overlap"):
             if getattr(self, name) != 0.0:
@@ -150,7 +165,10 @@ UNCALIBRATED = Stack(
 )
 """No constant fitted: what comes out is an upper bound on the speed."""
 
-_NUMBERS = (*FITTABLE, "tp_overlap", "dp_overlap", "memory_offset", "error")
+_COUNTED = ("gradient_bytes", "bucket", "logit_traffic")
+_NUMBERS = (
+    *FITTABLE, *_COUNTED, "tp_overlap", "dp_overlap", "memory_offset", "error",
+)  # fmt: skip
 
 
 @cache
@@ -160,7 +178,7 @@ def _table() -> dict[str, Stack]:
         given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row[k]}
         given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
         fitted = tuple(row["fitted"].split())
-        given |= {k: row[k] == "1" for k in ("fused", "parallel_block")}
+        given |= {k: row[k] == "1" for k in ("fused", "parallel_block", "head_counted")}
         found[row["name"]] = Stack(fitted=fitted, **given)
     return found
 

@@ -289,7 +289,12 @@ def test_a_small_batch_takes_the_utilisation_of_a_large_cluster(hall):
     """Notes: 46 to 17 % where 65M-token batches become 4M."""
     capped = plan(HALL, deadline=60 * DAY, batch_limit=2**22)
     assert hall.utilisation > 0.45
-    assert capped.utilisation < 0.22
+    every = plan(HALL, deadline=60 * DAY, batch_limit=2**22, n_working=16384)
+    assert every.utilisation < 0.22
+    # half of them do better: the rest would only wait for one another
+    assert capped.loss < every.loss
+    assert capped.n_idle >= 8192
+    assert capped.utilisation < 0.25
     # the size falls with the compute that is left, hardly with taste
     assert capped.N < hall.N
     assert 0.8 < capped.size_ratio < 1.25

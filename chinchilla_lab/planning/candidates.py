@@ -101,14 +101,15 @@ def best_first(problem: Problem, plans: Iterable[Plan]) -> list[Plan]:
 def candidate(problem: Problem, shape: TransformerShape, batch: int) -> Plan | None:
     """Return the plan of a shape, or None if it cannot meet the limits."""
     if problem.utilisation is not None:
-        speed, share = None, problem.utilisation
+        speed, share = None, problem.utilisation * problem.busy
         active = shape.params().active
         rate = problem.peak * share / (FLOP_PER_ND * active)
     else:
         speed = fastest(problem, shape, batch)
         if speed is None:
             return None
-        share, rate = speed.utilisation, speed.tokens_per_second
+        share = speed.utilisation * problem.busy
+        rate = speed.tokens_per_second
     return finish(problem, shape, batch, speed, share, rate)
 
 
@@ -122,9 +123,9 @@ def finish(
     N: float | None = None,
 ) -> Plan | None:
     """Give a shape and its speed the tokens that the limits allow or the loss needs."""
-    if share > 1.0:
+    if share > problem.busy:
         raise ValueError(
-            f"6ND would reach {share:.0%} of the dense peak of "
+            f"6ND would reach {share / problem.busy:.0%} of the dense peak of "
             f"{problem.cluster.chip.name}: no run can; check its peak, whether it is "
             "sparse, and the measured products"
         )
@@ -194,6 +195,10 @@ def finish(
         notes.append(f"utilisation {problem.utilisation:.0%} is assumed, not modelled")
     if problem.inference_tokens and problem.serving_utilisation is None:
         notes.append("serving at the utilisation of training")
+    paid = problem.budget is not None or problem.objective == "lifetime"
+    if problem.inference_tokens and not paid:
+        notes.append("serving is priced and does not move the plan: no budget, and not "
+                     "objective='lifetime'")  # fmt: skip
     return Plan(
         problem=problem, N=size, D=D, loss=loss, seconds=seconds, utilisation=share,
         goodput=keeps, score=float(score), shape=shape, speed=speed, batch=batch,

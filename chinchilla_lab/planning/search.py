@@ -13,6 +13,7 @@ from chinchilla_lab.planning.candidates import (
     ladder_steps,
     shapes_around,
 )
+from chinchilla_lab.planning.idle import with_idle
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
@@ -23,6 +24,8 @@ from chinchilla_lab.units import FLOP_PER_ND, GB, text
 __all__ = ["solve", "solve_at"]
 
 Progress = Callable[[float], None]
+# shapes that say how many accelerators are worth a whole search, and how far in size
+FEW, REACH = 16, 1.15
 
 
 def solve(
@@ -52,10 +55,15 @@ def solve(
     ExtrapolationWarning
         If the plan leaves the fitted range of the law.
     """
-    if shapes is None:
-        made = _solve(problem, progress)
+    if shapes is not None:
+        few = shapes[:FEW]
+        made = with_idle(problem, lambda p: _chosen(p, shapes, progress), lambda: few)
+    elif problem.shape_family is None:
+        made = any_size(problem)
     else:
-        made = _chosen(problem, shapes, progress)
+        made = with_idle(
+            problem, lambda p: _solve(p, progress), lambda: _first(problem)
+        )
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )
@@ -107,9 +115,15 @@ def _chosen(
     return replace(top[0], alternatives=tuple(top[1:]), n_searched=len(shapes))
 
 
+def _first(problem: Problem) -> list[TransformerShape]:
+    """Return a few shapes near the size that the limits favour."""
+    guess = _guess(problem)
+    return ladder_steps(problem, guess / REACH, guess * REACH)[
+        : FEW if problem.thorough else FEW // 4
+    ]
+
+
 def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
-    if problem.shape_family is None:
-        return any_size(problem)
     guess = _guess(problem)
     coarse = ladder_steps(problem, guess / 2.5, guess * 2.5)
     found = _all(problem, coarse, progress, 0.0, 0.6 if problem.thorough else 1.0)
@@ -131,8 +145,8 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
         found = _smaller(problem, guess)
     rest: list[TransformerShape] = []
     if problem.thorough:
-        near = shapes_around(problem, found[0].N)
-        rest = [s for s in near if s not in set(coarse)]
+        around = shapes_around(problem, found[0].N)
+        rest = [s for s in around if s not in set(coarse)]
         found = best_first(problem, [*found, *_all(problem, rest, progress, 0.6, 1.0)])
     top = found[: problem.keep]
     return replace(

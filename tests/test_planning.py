@@ -351,14 +351,34 @@ def test_no_plan_runs_above_the_peak():
 
 def test_worn_out_data_stop_the_clock():
     short, long = (plan(LOFT, deadline=d * DAY, unique_tokens=1e9) for d in (3, 300))
-    assert long.days == pytest.approx(short.days, rel=0.1)
-    assert long.days < 1.0
-    assert long.loss == pytest.approx(short.loss, abs=1e-4)
+    # of plans with the same loss the soonest, whatever the deadline
+    assert (long.days, long.loss, long.shape) == (short.days, short.loss, short.shape)
+    assert [p.days for p in long.alternatives] == [p.days for p in short.alternatives]
+    assert long.days < 0.5
+    limit = DataLimit(law=LAW, unique=1e9)
+    assert limit.floor() < long.loss <= limit.floor() + 1e-4
+    assert long.score == long.loss
+    # no other shape gets there sooner
+    every = plan(
+        LOFT, objective="time", target_loss=limit.floor() + 1e-4, unique_tokens=1e9,
+        keep=10_000,
+    )  # fmt: skip
+    assert long.seconds <= min(p.seconds for p in every.alternatives) * (1 + 1e-12)
     assert any("knows no overfitting" in words for words in long.assumptions)
     rows = {w.limit: w for w in sensitivity(long).rows}
     assert rows["unique tokens"].binds
     assert [w.limit for w in rows.values() if w.binds] == ["unique tokens"]
     assert rows["unique tokens"].worth < -0.1
+
+
+@pytest.mark.parametrize("days", [40, 400, 4000])
+def test_worn_out_data_of_any_size_meet_a_brute_force(days):
+    made = plan(LOFT, deadline=days * DAY, unique_tokens=5e9, **IDEAL)
+    limit = DataLimit(law=LAW, unique=5e9)
+    N = np.geomspace(2e9, 5e10, 4001)
+    work = N * limit.tokens(N, limit.floor() + 1e-4)
+    assert pytest.approx(6 * np.nanmin(work), rel=1e-6) == made.C
+    assert pytest.approx(N[np.nanargmin(work)], rel=2e-3) == made.N
 
 
 def test_serving_counts_against_the_budget():

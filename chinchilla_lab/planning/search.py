@@ -55,19 +55,42 @@ def solve(
     ExtrapolationWarning
         If the plan leaves the fitted range of the law.
     """
-    if shapes is not None:
-        few = shapes[:FEW]
-        made = with_idle(problem, lambda p: _chosen(p, shapes, progress), lambda: few)
-    elif problem.shape_family is None:
-        made = any_size(problem)
-    else:
-        made = with_idle(
-            problem, lambda p: _solve(p, progress), lambda: _first(problem)
+    made = _search(problem, progress, shapes)
+    limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
+    enough = limit.as_good_as_floor
+    if problem.objective == "loss" and made.loss <= enough:
+        # worn-out data: of all plans with this loss the soonest, whatever the deadline
+        soonest = problem.with_(objective="time", target_loss=enough)
+        found = _search(soonest, None, shapes)
+        top = [
+            replace(
+                p, score=p.loss, problem=problem.with_(n_working=p.problem.n_working)
+            )
+            for p in (found, *found.alternatives)
+        ]
+        made = replace(
+            top[0],
+            alternatives=tuple(top[1:]),
+            n_searched=made.n_searched + found.n_searched,
         )
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )
     return made
+
+
+def _search(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    """Search any size, the shapes given, or a family."""
+    if shapes is not None:
+        few = shapes[:FEW]
+        return with_idle(problem, lambda p: _chosen(p, shapes, progress), lambda: few)
+    if problem.shape_family is None:
+        return any_size(problem)
+    return with_idle(problem, lambda p: _solve(p, progress), lambda: _first(problem))
 
 
 def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:

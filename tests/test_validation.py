@@ -274,5 +274,12 @@ def test_the_report_is_printed():
     assert done.stdout == report() + "\n"
     for table in TABLES:
         assert re.search(rf"^{table.name} .*(met|missed|no goal)$", done.stdout, re.M)
-    assert len(validation_rows()) == len(TABLES)
-    assert validation_table().count("<tr>") == len(TABLES) + 1
+    assert len(validation_rows()) == len(TABLES) + len(one_stack())
+    page = validation_table()
+    assert page.count("<tr>") == len(TABLES) + len(one_stack()) + 1
+    for one in one_stack():
+        name, kind, stack = one.table.name, "family, one stack", "megatron-bridge"
+        cells = f'<th scope="row">{name}</th><td>{kind}</td><td>{stack}</td>'
+        assert cells in page
+        (row,) = (r for r in validation_rows() if r[:2] == [name, kind])
+        assert row[6] == f"{100 * one.mape:.1f}"

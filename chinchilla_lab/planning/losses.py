@@ -18,7 +18,8 @@ __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
 HALVINGS = 48  # of ln(1e4): down to the last digits
-FLAT = 1e-4  # nats that a doubling of worn tokens must gain to count
+FLAT = 1e-4  # nats that more worn tokens, or a larger model, must gain to count
+MOST_EPOCHS, LARGE = 1e4, 1e18  # where repeats and parameters have worn out entirely
 L = TypeVar("L", bound=Law)
 
 
@@ -115,7 +116,7 @@ class DataLimit:
             return plain[()]
         # beyond the unique tokens: bisect between one epoch and ten thousand
         low = np.full(n.shape, np.log(self.unique))
-        high = low + np.log(1e4)
+        high = low + np.log(MOST_EPOCHS)
         reached = np.asarray(self.loss(n, np.exp(high))) <= L
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
@@ -124,6 +125,30 @@ class DataLimit:
         again = np.where(reached, np.exp(high), np.nan)
         with np.errstate(invalid="ignore"):
             return np.where(plain <= self.unique, plain, again)[()]
+
+    def floor(self, N: float | None = None) -> float:
+        """Return the loss that no number of repeats gets below.
+
+        Parameters
+        ----------
+        N : float, optional
+            Parameters, counted as the law says; None for the best size, which is any
+            large one, since parameters wear out too, [parameter]
+
+        Returns
+        -------
+        float
+            Loss; minus infinity without a limit of unique tokens, [nats/token]
+        """
+        if self.unique is None:
+            return -np.inf
+        size = LARGE if N is None else N
+        return float(self.loss(np.asarray(size), np.asarray(self.unique * MOST_EPOCHS)))
+
+    @property
+    def as_good_as_floor(self) -> float:
+        """Loss so close to the floor that more time is not worth it, [nats/token]."""
+        return self.floor() + FLAT
 
     def worn_out(self, N: float, D: float) -> bool:
         """Say whether twice the tokens would lower the loss no more.

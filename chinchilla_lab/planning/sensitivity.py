@@ -102,7 +102,8 @@ def _again(plan: Plan, problem: Problem, batch: int | None = None) -> Plan | Non
         speed = fastest(problem, plan.shape, used)
         if speed is None:
             return None
-        share, rate = speed.utilisation, speed.tokens_per_second
+        share = speed.utilisation * problem.busy
+        rate = speed.tokens_per_second
         # tokens in whole steps would hide small changes
         made = finish(problem, plan.shape, None, speed, share, rate)
         return made
@@ -250,7 +251,8 @@ def _useful(plan: Plan) -> float:
             return 0.0
     if plan.speed is None or plan.shape is None or plan.batch is None:
         return 1.0
-    twice = p.with_(cluster=replace(p.cluster, n_accelerators=2 * p.n))
+    double = replace(p.cluster, n_accelerators=2 * p.n)
+    twice = p.with_(cluster=double, n_working=2 * p.working)
     more = fastest(twice, plan.shape, plan.batch)
     if more is None:
         return 0.0

@@ -46,7 +46,7 @@ class Speed:
 
     @property
     def utilisation(self) -> float:
-        """6ND over the dense peak, [-]."""
+        """6ND over the dense peak of the accelerators at work, [-]."""
         work = FLOP_PER_ND * self.step.shape.params().active * self.tokens_per_second
         cluster = self.step.cluster
         return work / (cluster.n_accelerators * cluster.chip.peak(self.step.dtype))
@@ -59,7 +59,7 @@ _MOST = 20_000
 def _key(problem: Problem, shape: TransformerShape, batch: int) -> Any:
     # a chip holds dicts, so the cluster goes by what it prints
     return (
-        repr(problem.cluster), shape, batch, problem.seq_len, problem.stack,
+        repr(problem.job), shape, batch, problem.seq_len, problem.stack,
         problem.dtype, str(problem.recipe), problem.memory_limit,
         str(sorted(problem.options.items())),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def fastest(problem: Problem, shape: TransformerShape, batch: int) -> Speed | No
     axes: dict[str, Any] = problem.options
     try:
         found = search(
-            shape, problem.cluster, batch, problem.seq_len, problem.stack,
+            shape, problem.job, batch, problem.seq_len, problem.stack,
             problem.dtype, problem.recipe, problem.memory_limit, keep=1,
             **axes,
         )  # fmt: skip

@@ -149,7 +149,7 @@ def layer_items(
     backward: Any = 0.0
     products = [(tokens, (q + 2.0 * kv) / g.t, h, 1.0), (tokens, h, q / g.t, 1.0)]
     dense_f = f * (shape.n_shared_experts if is_mixture else 1)
-    if dense_f:
+    if not is_mixture or shape.n_shared_experts:
         products += [
             (tokens, up * dense_f / g.t, h, 1.0),
             (tokens, h, dense_f / g.t, 1.0),
@@ -213,7 +213,7 @@ def layer_items(
 def _pieces(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
+    batch: Any,
     s: float,
     w: Machine,
     stack: Stack,
@@ -243,7 +243,7 @@ def _pieces(
     experts = n.mlp * (1.0 - shared) if shape.n_experts > 1 else 0.0
     dense = (n.non_embedding - experts) / layers
     table = np.where(
-        g.p > 1, float(n.input_embedding), float(n.input_embedding + n.head)
+        g.p > 1, 1.0 * n.input_embedding, 1.0 * (n.input_embedding + n.head)
     )
     local = (longest * dense + table) / g.t
     replicas = g.d * g.c
@@ -251,7 +251,7 @@ def _pieces(
         GRADIENT_BYTES * local, replicas, g.t, w.domain, w.inside, w.outside
     )
     owned: Any = local
-    if experts:
+    if shape.n_experts > 1:
         own = longest * experts / layers / g.e
         copies = np.maximum(g.t * replicas / g.e, 1.0)
         gather = gather + two_level_gather(
@@ -288,7 +288,7 @@ def _visible(
 def seconds(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
+    batch: Any,
     s: float,
     w: Machine,
     stack: Stack,
@@ -316,7 +316,7 @@ def _stragglers(stack: Stack, w: Machine) -> tuple[float, float]:
 def items(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
+    batch: Any,
     s: float,
     w: Machine,
     stack: Stack,

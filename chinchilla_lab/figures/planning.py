@@ -166,14 +166,16 @@ def size_study(
     middle = round(np.log(problem.first_size()) / STEP)
     rungs = range(middle - round(REACH / STEP), middle + round(REACH / STEP) + 1)
     sizes = np.exp(STEP * np.array(rungs))
-    every: list[Plan] = []
-    plans: list[Plan] = []
-    for N in sizes:
-        made = by_size(problem, [float(N)], 0.03, 3 if search else 1, every=True)
-        every += made
-        plans += [min(made, key=lambda p: p.score)] if made else []
-    if not plans:
+    every = by_size(problem, sizes, 0.03, 3 if search else 1, every=True)
+    if not every:
         return SizeStudy()
+    best_of: dict[int, Plan] = {}
+    for p in every:
+        assert p.shape is not None  # candidates have a shape
+        rung = round(np.log(p.shape.params().total) / STEP)
+        if rung not in best_of or p.score < best_of[rung].score:
+            best_of[rung] = p
+    plans = list(best_of.values())
     best = min(plans, key=lambda p: p.score)
     wanted, _, _ = naive_size(best, IDEAL)
     return SizeStudy(

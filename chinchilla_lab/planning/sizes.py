@@ -11,6 +11,7 @@ from chinchilla_lab.planning.candidates import candidate
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.shape.family import shape_for, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 
@@ -98,10 +99,14 @@ def by_size(
     """
     batches = problem.batches()
     found: dict[TransformerShape, Plan] = {}
-    for N in sizes:
+    tried = [_shapes(problem, float(N), rtol, most) for N in sizes]
+    if problem.utilisation is None:
+        jobs = [(shape, batch) for near in tried for shape in near for batch in batches]
+        search_all(problem, jobs)
+    for near in tried:
         made = [
             p
-            for shape in _shapes(problem, float(N), rtol, most)
+            for shape in near
             for batch in batches
             if (p := candidate(problem, shape, batch)) is not None
         ]

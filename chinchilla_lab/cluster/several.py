@@ -1,0 +1,271 @@
+"""The fastest layouts of several shapes in one pass of the formulas.
+
+A search of one small grid spends its time on calls, not on numbers. Here the points of
+all grids stand in one row: what divides is kept first, shapes become columns, and the
+axes that change no matrix product, ZeRO stage and recomputation, are spread last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chinchilla_lab.checks import one_of, positive, whole
+from chinchilla_lab.cluster import kernel
+from chinchilla_lab.cluster.accelerators import DTYPES
+from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
+from chinchilla_lab.cluster.search import axes, degrees_of, divides, sharded, tie_of
+from chinchilla_lab.cluster.stacks import Stack, find_stack
+from chinchilla_lab.cluster.step import StepTime
+from chinchilla_lab.shape.transformer import TransformerShape
+
+__all__: list[str] = []
+
+Array = NDArray[np.float64]
+Job = tuple[TransformerShape, int]
+TOGETHER = 48  # jobs in a row: their arrays stay in the cache of a core
+POINT = ("sequence_parallel", "n_chunks", "micro_batch", "tp", "cp", "ep", "pp")
+# what the formulas ask a shape for, and what must be the same in a row of shapes
+VARIES = (
+    "n_layers", "d_model", "d_ff", "n_heads", "vocab_size", "kv_heads",
+    "attention_width",
+)  # fmt: skip
+COUNTS = ("mlp", "non_embedding", "input_embedding", "head", "positions")
+SAME = (
+    "gated", "head_size", "n_experts", "n_active_experts", "n_shared_experts",
+    "experts_per_token",
+)  # fmt: skip
+
+
+class Fastest(NamedTuple):
+    """The fastest layout of a job: its step, its bytes, and how it stands out."""
+
+    step: StepTime
+    memory: float
+    n_feasible: int
+    n_ties: int
+    median_factor: float
+
+
+class Columns:
+    """Shapes as arrays under the names of a single shape, for the formulas."""
+
+    def __init__(self, shapes: Sequence[TransformerShape], at: NDArray[np.intp]):
+        for name in SAME:
+            setattr(self, name, getattr(shapes[0], name))
+        for name in VARIES:
+            own = np.array([getattr(s, name) for s in shapes], dtype=np.float64)
+            setattr(self, name, own[at])
+        counts = [s.params() for s in shapes]
+        self._counts = _Counts(
+            *(np.array([float(getattr(c, k)) for c in counts])[at] for k in COUNTS)
+        )
+
+    def params(self) -> "_Counts":
+        """Return the counts that the formulas use."""
+        return self._counts
+
+
+class _Counts(NamedTuple):
+    mlp: Array
+    non_embedding: Array
+    input_embedding: Array
+    head: Array
+    positions: Array
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Points of several grids, one behind the other."""
+
+    points: dict[str, Array]  # values of POINT
+    job: NDArray[np.intp]
+    ends: list[int]
+
+    def degrees(self, n: int, zero: Any, full: Any, selective: Any) -> Degrees:
+        x = self.points
+        t, p, c = x["tp"], x["pp"], x["cp"]
+        return Degrees(
+            t=t, p=p, d=n / (t * p * c), c=c, e=x["ep"], b=x["micro_batch"],
+            v=x["n_chunks"], zero=zero, full=full, selective=selective,
+            sp=x["sequence_parallel"],
+        )  # fmt: skip
+
+
+def _row(
+    jobs: Sequence[Job], cluster: Cluster, seq_len: int, stack: Stack,
+    options: dict[str, Sequence[Any]],
+) -> _Row:  # fmt: skip
+    """Points that divide, of every job."""
+    parts: dict[str, list[Array]] = {name: [] for name in POINT}
+    sizes = []
+    for shape, batch in jobs:
+        grid = axes(shape, cluster, stack, **options)
+        plain = grid | {"zero": (0,), "recompute": ("none",)}
+        g = degrees_of(plain, cluster.n_accelerators)
+        lengths = tuple(len(plain[name]) for name in ("zero", "recompute", *POINT))
+        valid = np.broadcast_to(divides(shape, g, batch, seq_len, True), lengths)
+        where = np.nonzero(valid)
+        for name, i in zip(POINT, where[2:], strict=True):
+            parts[name].append(np.asarray(grid[name], dtype=np.float64)[i])
+        sizes.append(len(where[0]))
+    points = {name: np.concatenate(part) for name, part in parts.items()}
+    points["sequence_parallel"] *= points["tp"] > 1.0
+    return _Row(
+        points, np.repeat(np.arange(len(jobs)), sizes), np.cumsum(sizes).tolist()
+    )
+
+
+def fastest_layouts(
+    jobs: Sequence[Job],
+    cluster: Cluster,
+    seq_len: int,
+    stack: Stack | str,
+    dtype: str = "bf16",
+    recipe: Recipe | str = "mixed-adam",
+    memory_limit: float | None = None,
+    **options: Sequence[Any],
+) -> list[Fastest | None]:
+    """Return for shapes and batches what ``search(..., keep=1)`` finds for each.
+
+    None stands where no layout divides and fits.
+    """
+    used = find_stack(stack)
+    one_of("dtype", dtype, DTYPES)
+    s = whole("seq_len", seq_len)
+    limit = float(
+        positive(
+            "memory_limit",
+            cluster.chip.memory if memory_limit is None else memory_limit,
+        )
+    )
+    found: dict[int, Fastest] = {}
+
+    def alike(i: int) -> tuple[Any, ...]:
+        return tuple(getattr(jobs[i][0], name) for name in SAME)
+
+    for _, same in groupby(sorted(range(len(jobs)), key=alike), key=alike):
+        group = list(same)
+        for k in range(0, len(group), TOGETHER):
+            some = group[k : k + TOGETHER]
+            made = _together(
+                [jobs[i] for i in some], cluster, s, used, dtype, recipe_of(recipe),
+                limit, options,
+            )  # fmt: skip
+            found |= {some[j]: one for j, one in made.items()}
+    return [found.get(i) for i in range(len(jobs))]
+
+
+def _together(
+    jobs: Sequence[Job],
+    cluster: Cluster,
+    seq_len: int,
+    stack: Stack,
+    dtype: str,
+    recipe: Recipe,
+    limit: float,
+    options: dict[str, Sequence[Any]],
+) -> dict[int, Fastest]:
+    """Answer jobs whose shapes are alike, by their place."""
+    row = _row(jobs, cluster, seq_len, stack, options)
+    if not len(row.job):
+        return {}
+    n, length = cluster.n_accelerators, float(seq_len)
+    grid = axes(jobs[0][0], cluster, stack, **options)
+    stages = np.asarray(grid["zero"], dtype=np.float64)
+    again = np.array([RECOMPUTE.index(v) for v in grid["recompute"]])
+    g = row.degrees(
+        n,
+        stages[:, None, None],
+        (again == 2)[:, None] * 1.0,
+        (again == 1)[:, None] * 1.0,
+    )
+    shapes = [shape for shape, _ in jobs]
+    batches = np.array([float(batch) for _, batch in jobs])
+    rates = kernel.machine(cluster, stack, dtype)
+    columns = cast("TransformerShape", Columns(shapes, row.job))
+    batch = batches[row.job]
+    w, gr, o, kept, logits, buffers = components(
+        columns, g, batch / (g.d * g.b), length, recipe, stack.fused, False,
+        stack.memory_offset,
+    )  # fmt: skip
+    sizes = (len(stages), len(again), len(row.job))
+    total = np.broadcast_to((w + gr + o) + (kept + logits + buffers), sizes)
+    fits = sharded(g) & (total <= limit)
+    seconds = kernel.seconds(columns, g, batch, length, rates, stack)
+    seconds = np.where(fits, seconds, np.inf)
+    best: dict[int, tuple[int, int, int]] = {}
+    times = {}
+    first = 0
+    for j, end in enumerate(row.ends):
+        part = seconds[:, :, first:end]
+        if part.size:
+            # of equal ones the first of the grid
+            z, r, i = np.unravel_index(int(part.argmin()), part.shape)
+            if part[z, r, i] < np.inf:
+                best[j] = (int(z), int(r), first + int(i))
+                times[j] = np.sort(part[fits[:, :, first:end]])
+        first = end
+    if not best:
+        return {}
+    steps = _steps(jobs, best, row, grid, cluster, seq_len, stack, dtype, rates)
+    tie = tie_of(stack)
+    made = {}
+    for j, step in steps.items():
+        sorted_ = times[j]
+        count = len(sorted_)
+        median = (sorted_[(count - 1) // 2] + sorted_[count // 2]) / 2.0
+        ties = np.searchsorted(sorted_, step.seconds * (1.0 + tie), side="right")
+        made[j] = Fastest(
+            step=step, memory=float(total[best[j]]), n_feasible=count,
+            n_ties=int(ties), median_factor=float(median / step.seconds),
+        )  # fmt: skip
+    return made
+
+
+def _steps(
+    jobs: Sequence[Job],
+    best: dict[int, tuple[int, int, int]],
+    row: _Row,
+    grid: dict[str, tuple[Any, ...]],
+    cluster: Cluster,
+    seq_len: int,
+    stack: Stack,
+    dtype: str,
+    rates: kernel.Machine,
+) -> dict[int, StepTime]:
+    """Itemise the best point of every job."""
+    z, r, i = (np.array(k) for k in zip(*best.values(), strict=True))
+    chosen = _Row({name: x[i] for name, x in row.points.items()}, row.job[i], [])
+    again = np.array([RECOMPUTE.index(v) for v in grid["recompute"]])[r]
+    g = chosen.degrees(
+        cluster.n_accelerators,
+        np.asarray(grid["zero"], dtype=np.float64)[z],
+        (again == 2) * 1.0,
+        (again == 1) * 1.0,
+    )
+    columns = Columns([shape for shape, _ in jobs], chosen.job)
+    batch = np.array([float(jobs[j][1]) for j in best])
+    found = kernel.items(
+        cast("TransformerShape", columns), g, batch, float(seq_len), rates, stack
+    )
+    rows = np.array([np.broadcast_to(x, len(best)) for x in found.values()]).T.tolist()
+    made = {}
+    for k, (j, items) in enumerate(zip(best, rows, strict=True)):
+        at: dict[str, Any] = {name: int(x[k]) for name, x in chosen.points.items()}
+        at["sequence_parallel"] = bool(at["sequence_parallel"])
+        layout = Layout(
+            dp=cluster.n_accelerators // (at["tp"] * at["pp"] * at["cp"]),
+            zero=grid["zero"][z[k]], recompute=grid["recompute"][r[k]], **at,
+        )  # fmt: skip
+        made[j] = StepTime(
+            items=dict(zip(found, items, strict=True)), shape=jobs[j][0],
+            cluster=cluster, layout=layout, batch=jobs[j][1], seq_len=seq_len,
+            dtype=dtype, stack=stack,
+        )  # fmt: skip
+    return made

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -207,7 +208,7 @@ class Problem:
             )
         return float((self.price.low * self.price.high) ** 0.5)
 
-    @property
+    @cached_property
     def goodput(self) -> Goodput:
         """What failures leave of the time, [-]."""
         if self.reliability is None:

@@ -30,7 +30,13 @@ from chinchilla_lab.planning.plans import default_stack
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import Sensitivity, sensitivity
-from chinchilla_lab.planning.sizes import by_size, coarse_batch, naive_size, time_at
+from chinchilla_lab.planning.sizes import (
+    by_size,
+    coarse_batch,
+    naive_size,
+    time_at,
+    times_at,
+)
 from chinchilla_lab.units import DAY, GB
 
 if TYPE_CHECKING:
@@ -120,7 +126,7 @@ class SizeStudy:
     def factors(self) -> Array:
         """Time of every shape to the loss of the best, over the best, [-]."""
         assert self.best is not None  # asked where something fits
-        return np.array([time_at(self.best, p) for p in self.every])
+        return times_at(self.best, self.every)
 
     @property
     def median_shape(self) -> float:

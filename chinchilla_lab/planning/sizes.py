@@ -143,11 +143,15 @@ def time_at(plan: Plan, other: Plan) -> float:
     >>> abs(time_at(best, best) - 1.0) < 1e-6
     True
     """
+    return float(times_at(plan, [other])[0])
+
+
+def times_at(plan: Plan, others: Sequence[Plan]) -> Array:
+    """Return :func:`time_at` of many plans at once."""
     limit = DataLimit(law=plan.problem.law, unique=plan.problem.unique_tokens)
-    D = float(limit.tokens(np.asarray(other.N), plan.loss))
-    if not np.isfinite(D):
-        return float("inf")
-    return D / other.D * other.seconds / plan.seconds
+    N, own, seconds = np.array([(p.N, p.D, p.seconds) for p in others]).T
+    D = np.asarray(limit.tokens(N, plan.loss))
+    return np.where(np.isfinite(D), D / own * seconds / plan.seconds, np.inf)
 
 
 def naive_size(plan: Plan, utilisation: float = 0.4) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from chinchilla_lab.cluster import (
     step_time,
 )
 from chinchilla_lab.cluster.search import AXES
-from chinchilla_lab.cluster.several import fastest_layouts
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.shape import SHAPES, TransformerShape
 from chinchilla_lab.shape.family import shapes_near
 
@@ -224,28 +224,34 @@ def test_items_of_a_grid_are_those_of_a_layout():
         assert np.broadcast_to(many[name], 3)[1] == pytest.approx(float(one[name]))
 
 
-@pytest.mark.parametrize("n", [1, 48, 512])
+@pytest.mark.parametrize("limit", [None, 4e10])
 @pytest.mark.parametrize(
     "options",
     [
         {},
         {"sequence_parallel": (False, True), "cp": (1, 2), "zero": (1, 0)},
-        {"recompute": ("none", "selective", "full"), "memory_limit": 4e10},
+        {"recompute": ("none", "selective", "full")},
     ],
 )
-def test_many_shapes_together_are_each_searched_alone(n, options):
+def test_many_shapes_together_are_each_searched_alone(limit, options):
     """To the last bit: layouts, items, bytes and counts."""
-    cluster = Cluster(accelerator="h100-sxm-80gb", n_accelerators=n)
     shapes = [
         *(s for f in ("llama", "small") for _, s in shapes_near(2e9, 0.05, f)[:3]),
         MOE, SMALL, SHAPES["gpt-3"], SHAPES["llama-2-7b"],
     ]  # fmt: skip
-    jobs = [(shape, batch) for shape in shapes for batch in (96, 1024)]
+    clusters = [
+        Cluster(accelerator="h100-sxm-80gb", n_accelerators=n, scaleout_bandwidth=g)
+        for n, g in ((1, 5e10), (48, 5e10), (512, 5e10), (512, 1e9))
+    ]
+    jobs = [Job(s, b, c, limit) for s in shapes for b in (96, 1024) for c in clusters]
     for stack in ("megatron-bridge", OWN):
-        made = fastest_layouts(jobs, cluster, 2048, stack, **options)
-        for (shape, batch), one in zip(jobs, made, strict=True):
+        made = fastest_layouts(jobs, 2048, stack, **options)
+        for job, one in zip(jobs, made, strict=True):
             try:
-                alone = search(shape, cluster, batch, 2048, stack, keep=1, **options)
+                alone = search(
+                    job.shape, job.cluster, job.batch, 2048, stack, keep=1,
+                    memory_limit=limit, **options,
+                )  # fmt: skip
             except InfeasibleError:
                 assert one is None
                 continue

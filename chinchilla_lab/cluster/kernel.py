@@ -305,11 +305,11 @@ def seconds(
     return (work + (hidden + x["optimizer"])) * factor + extra
 
 
-def _stragglers(stack: Stack, w: Machine) -> tuple[float, float]:
+def _stragglers(stack: Stack, w: Machine) -> tuple[Any, Any]:
     """Return the factor and the seconds by which a step grows with the cluster."""
     return (
-        float(1.0 + stack.jitter * np.log2(w.nodes)),
-        float(stack.step_overhead * np.log2(1.0 + w.nodes)),
+        1.0 + stack.jitter * np.log2(w.nodes),
+        stack.step_overhead * np.log2(1.0 + w.nodes),
     )
 
 

@@ -6,7 +6,7 @@ axes that change no matrix product, ZeRO stage and recomputation, are spread las
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
@@ -27,7 +27,6 @@ from chinchilla_lab.shape.transformer import TransformerShape
 __all__: list[str] = []
 
 Array = NDArray[np.float64]
-Job = tuple[TransformerShape, int]
 TOGETHER = 48  # jobs in a row: their arrays stay in the cache of a core
 POINT = ("sequence_parallel", "n_chunks", "micro_batch", "tp", "cp", "ep", "pp")
 # what the formulas ask a shape for, and what must be the same in a row of shapes
@@ -40,6 +39,23 @@ SAME = (
     "gated", "head_size", "n_experts", "n_active_experts", "n_shared_experts",
     "experts_per_token",
 )  # fmt: skip
+
+
+class Job(NamedTuple):
+    """A shape, its batch, the machine and the bytes that it may fill there."""
+
+    shape: TransformerShape
+    batch: int
+    cluster: Cluster
+    memory_limit: float | None = None
+
+    @property
+    def room(self) -> float:
+        """Bytes of an accelerator that the job may fill, [byte]."""
+        own = self.memory_limit
+        return float(
+            positive("memory_limit", self.cluster.chip.memory if own is None else own)
+        )
 
 
 class Fastest(NamedTuple):
@@ -87,24 +103,23 @@ class _Row:
     job: NDArray[np.intp]
     ends: list[int]
 
-    def degrees(self, n: int, zero: Any, full: Any, selective: Any) -> Degrees:
+    def degrees(self, n: Array, zero: Any, full: Any, selective: Any) -> Degrees:
         x = self.points
         t, p, c = x["tp"], x["pp"], x["cp"]
         return Degrees(
-            t=t, p=p, d=n / (t * p * c), c=c, e=x["ep"], b=x["micro_batch"],
+            t=t, p=p, d=n[self.job] / (t * p * c), c=c, e=x["ep"], b=x["micro_batch"],
             v=x["n_chunks"], zero=zero, full=full, selective=selective,
             sp=x["sequence_parallel"],
         )  # fmt: skip
 
 
 def _row(
-    jobs: Sequence[Job], cluster: Cluster, seq_len: int, stack: Stack,
-    options: dict[str, Sequence[Any]],
-) -> _Row:  # fmt: skip
+    jobs: Sequence[Job], seq_len: int, stack: Stack, options: dict[str, Sequence[Any]]
+) -> _Row:
     """Points that divide, of every job."""
     parts: dict[str, list[Array]] = {name: [] for name in POINT}
     sizes = []
-    for shape, batch in jobs:
+    for shape, batch, cluster, _ in jobs:
         grid = axes(shape, cluster, stack, **options)
         plain = grid | {"zero": (0,), "recompute": ("none",)}
         g = degrees_of(plain, cluster.n_accelerators)
@@ -121,75 +136,84 @@ def _row(
     )
 
 
+def _machines(jobs: Sequence[Job], stack: Stack, dtype: str) -> list[kernel.Machine]:
+    """Rates of every job; those of one cluster are collected once."""
+    known: dict[int, kernel.Machine] = {}
+    for job in jobs:
+        if id(job.cluster) not in known:
+            known[id(job.cluster)] = kernel.machine(job.cluster, stack, dtype)
+    return [known[id(job.cluster)] for job in jobs]
+
+
+def _rates(machines: Sequence[kernel.Machine], at: NDArray[np.intp]) -> kernel.Machine:
+    """Rates as numbers where all jobs share them, as arrays where they do not."""
+    made: dict[str, Any] = {}
+    for f in fields(kernel.Machine):
+        own = [getattr(w, f.name) for w in machines]
+        made[f.name] = own[0] if len(set(own)) == 1 else np.array(own)[at]
+    return kernel.Machine(**made)
+
+
 def fastest_layouts(
     jobs: Sequence[Job],
-    cluster: Cluster,
     seq_len: int,
     stack: Stack | str,
     dtype: str = "bf16",
     recipe: Recipe | str = "mixed-adam",
-    memory_limit: float | None = None,
     **options: Sequence[Any],
 ) -> list[Fastest | None]:
-    """Return for shapes and batches what ``search(..., keep=1)`` finds for each.
+    """Return for shapes, batches and machines what ``search(..., keep=1)`` finds.
 
     None stands where no layout divides and fits.
     """
     used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
     s = whole("seq_len", seq_len)
-    limit = float(
-        positive(
-            "memory_limit",
-            cluster.chip.memory if memory_limit is None else memory_limit,
-        )
-    )
     found: dict[int, Fastest] = {}
 
     def alike(i: int) -> tuple[Any, ...]:
-        return tuple(getattr(jobs[i][0], name) for name in SAME)
+        return tuple(getattr(jobs[i].shape, name) for name in SAME)
 
     for _, same in groupby(sorted(range(len(jobs)), key=alike), key=alike):
         group = list(same)
         for k in range(0, len(group), TOGETHER):
             some = group[k : k + TOGETHER]
             made = _together(
-                [jobs[i] for i in some], cluster, s, used, dtype, recipe_of(recipe),
-                limit, options,
-            )  # fmt: skip
+                [jobs[i] for i in some], s, used, dtype, recipe_of(recipe), options
+            )
             found |= {some[j]: one for j, one in made.items()}
     return [found.get(i) for i in range(len(jobs))]
 
 
 def _together(
     jobs: Sequence[Job],
-    cluster: Cluster,
     seq_len: int,
     stack: Stack,
     dtype: str,
     recipe: Recipe,
-    limit: float,
     options: dict[str, Sequence[Any]],
 ) -> dict[int, Fastest]:
     """Answer jobs whose shapes are alike, by their place."""
-    row = _row(jobs, cluster, seq_len, stack, options)
+    row = _row(jobs, seq_len, stack, options)
     if not len(row.job):
         return {}
-    n, length = cluster.n_accelerators, float(seq_len)
-    grid = axes(jobs[0][0], cluster, stack, **options)
+    length = float(seq_len)
+    # these two axes are the same for all shapes
+    grid = axes(jobs[0].shape, jobs[0].cluster, stack, **options)
     stages = np.asarray(grid["zero"], dtype=np.float64)
     again = np.array([RECOMPUTE.index(v) for v in grid["recompute"]])
+    n = np.array([float(job.cluster.n_accelerators) for job in jobs])
     g = row.degrees(
         n,
         stages[:, None, None],
         (again == 2)[:, None] * 1.0,
         (again == 1)[:, None] * 1.0,
     )
-    shapes = [shape for shape, _ in jobs]
-    batches = np.array([float(batch) for _, batch in jobs])
-    rates = kernel.machine(cluster, stack, dtype)
-    columns = cast("TransformerShape", Columns(shapes, row.job))
-    batch = batches[row.job]
+    machines = _machines(jobs, stack, dtype)
+    rates = _rates(machines, row.job)
+    columns = cast("TransformerShape", Columns([job.shape for job in jobs], row.job))
+    batch = np.array([float(job.batch) for job in jobs])[row.job]
+    limit = np.array([job.room for job in jobs])[row.job]
     w, gr, o, kept, logits, buffers = components(
         columns, g, batch / (g.d * g.b), length, recipe, stack.fused, False,
         stack.memory_offset,
@@ -213,7 +237,7 @@ def _together(
         first = end
     if not best:
         return {}
-    steps = _steps(jobs, best, row, grid, cluster, seq_len, stack, dtype, rates)
+    steps = _steps(jobs, best, row, grid, seq_len, stack, dtype, machines)
     tie = tie_of(stack)
     made = {}
     for j, step in steps.items():
@@ -233,24 +257,24 @@ def _steps(
     best: dict[int, tuple[int, int, int]],
     row: _Row,
     grid: dict[str, tuple[Any, ...]],
-    cluster: Cluster,
     seq_len: int,
     stack: Stack,
     dtype: str,
-    rates: kernel.Machine,
+    machines: Sequence[kernel.Machine],
 ) -> dict[int, StepTime]:
     """Itemise the best point of every job."""
     z, r, i = (np.array(k) for k in zip(*best.values(), strict=True))
     chosen = _Row({name: x[i] for name, x in row.points.items()}, row.job[i], [])
     again = np.array([RECOMPUTE.index(v) for v in grid["recompute"]])[r]
     g = chosen.degrees(
-        cluster.n_accelerators,
+        np.array([float(job.cluster.n_accelerators) for job in jobs]),
         np.asarray(grid["zero"], dtype=np.float64)[z],
         (again == 2) * 1.0,
         (again == 1) * 1.0,
     )
-    columns = Columns([shape for shape, _ in jobs], chosen.job)
-    batch = np.array([float(jobs[j][1]) for j in best])
+    columns = Columns([job.shape for job in jobs], chosen.job)
+    batch = np.array([float(jobs[j].batch) for j in best])
+    rates = _rates(machines, chosen.job)
     found = kernel.items(
         cast("TransformerShape", columns), g, batch, float(seq_len), rates, stack
     )
@@ -260,12 +284,13 @@ def _steps(
         at: dict[str, Any] = {name: int(x[k]) for name, x in chosen.points.items()}
         at["sequence_parallel"] = bool(at["sequence_parallel"])
         layout = Layout(
-            dp=cluster.n_accelerators // (at["tp"] * at["pp"] * at["cp"]),
+            dp=jobs[j].cluster.n_accelerators // (at["tp"] * at["pp"] * at["cp"]),
             zero=grid["zero"][z[k]], recompute=grid["recompute"][r[k]], **at,
         )  # fmt: skip
         made[j] = StepTime(
-            items=dict(zip(found, items, strict=True)), shape=jobs[j][0],
-            cluster=cluster, layout=layout, batch=jobs[j][1], seq_len=seq_len,
+            items=dict(zip(found, items, strict=True)), shape=jobs[j].shape,
+            cluster=jobs[j].cluster, layout=layout, batch=jobs[j].batch,
+            seq_len=seq_len,
             dtype=dtype, stack=stack,
         )  # fmt: skip
     return made

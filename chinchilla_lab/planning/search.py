@@ -157,7 +157,7 @@ def _all(
     for i, shape in enumerate(shapes):
         if i % TOGETHER == 0 and problem.utilisation is None:
             some = shapes[i : i + TOGETHER]
-            search_all(problem, [(one, batch) for one in some for batch in batches])
+            search_all((problem, one, batch) for one in some for batch in batches)
         plans += [
             made
             for batch in batches

@@ -101,8 +101,10 @@ def by_size(
     found: dict[TransformerShape, Plan] = {}
     tried = [_shapes(problem, float(N), rtol, most) for N in sizes]
     if problem.utilisation is None:
-        jobs = [(shape, batch) for near in tried for shape in near for batch in batches]
-        search_all(problem, jobs)
+        every_shape = [shape for near in tried for shape in near]
+        search_all(
+            (problem, shape, batch) for shape in every_shape for batch in batches
+        )
     for near in tried:
         made = [
             p

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from chinchilla_lab.cluster.memory import memory
-from chinchilla_lab.cluster.several import fastest_layouts
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -60,36 +60,54 @@ _MOST = 20_000
 @lru_cache(maxsize=256)
 def _machine(problem: Problem) -> str:
     # a chip holds dicts, so the cluster goes by what it prints
+    return repr((problem.cluster, problem.memory_limit))
+
+
+@lru_cache(maxsize=256)
+def _settings(problem: Problem) -> str:
+    """Return what every job of one search shares."""
     return repr((
-        problem.cluster, problem.seq_len, problem.stack, problem.dtype, problem.recipe,
-        problem.memory_limit, sorted(problem.options.items()),
+        problem.seq_len, problem.stack, problem.dtype, problem.recipe,
+        sorted(problem.options.items()),
     ))  # fmt: skip
 
 
-def search_all(problem: Problem, jobs: Iterable[tuple[TransformerShape, int]]) -> None:
+def _key(problem: Problem, shape: TransformerShape, batch: int) -> Any:
+    return _machine(problem), _settings(problem), shape, batch
+
+
+def search_all(jobs: Iterable[tuple[Problem, TransformerShape, int]]) -> None:
     """Search shapes with their batches together, and keep what is found.
 
-    One search of many shapes takes a small part of the time of many searches.
+    One search of many takes a small part of the time of many searches. The problems
+    may differ in their machines and limits.
     """
-    machine = _machine(problem)
-    missing = list(dict.fromkeys(job for job in jobs if (machine, *job) not in _KEPT))
-    if not missing:
-        return
-    axes: dict[str, Any] = problem.options
-    made = fastest_layouts(
-        missing, problem.cluster, problem.seq_len, problem.stack, problem.dtype,
-        problem.recipe, problem.memory_limit, **axes,
-    )  # fmt: skip
-    for job, found in zip(missing, made, strict=True):
-        _KEPT[(machine, *job)] = None if found is None else Speed(**found._asdict())
-    while len(_KEPT) > max(_MOST, len(missing)):
+    missing: dict[str, dict[Any, tuple[Problem, Job]]] = {}
+    for p, shape, batch in jobs:
+        key = _key(p, shape, batch)
+        if key not in _KEPT:
+            job = Job(shape, batch, p.cluster, p.memory_limit)
+            missing.setdefault(_settings(p), {})[key] = p, job
+    for some in missing.values():
+        p = next(iter(some.values()))[0]
+        axes: dict[str, Any] = p.options
+        made = fastest_layouts(
+            [job for _, job in some.values()], p.seq_len, p.stack, p.dtype, p.recipe,
+            **axes,
+        )  # fmt: skip
+        for key, found in zip(some, made, strict=True):
+            _KEPT[key] = None if found is None else Speed(**found._asdict())
+    latest = max((len(some) for some in missing.values()), default=0)
+    while len(_KEPT) > max(_MOST, latest):
         _KEPT.popitem(last=False)
 
 
 def fastest(problem: Problem, shape: TransformerShape, batch: int) -> Speed | None:
     """Return the fastest layout of a shape, or None if none divides and fits."""
-    search_all(problem, [(shape, batch)])
-    return _KEPT[(_machine(problem), shape, batch)]
+    key = _key(problem, shape, batch)
+    if key not in _KEPT:
+        search_all([(problem, shape, batch)])
+    return _KEPT[key]
 
 
 def typed_speed(problem: Problem, step: StepTime) -> Speed:

@@ -4,6 +4,7 @@ One code answers a single layout and a grid of a million: every term is computed
 axes it depends on, and only sums reach the full grid.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,13 +127,22 @@ def product_time(m: Any, n: Any, k: Any, rate: float, size: float, w: Machine) -
     return np.maximum(compute, size * (m * k + k * n + m * n) / w.hbm)
 
 
-def trained_product(
-    m: Any, n: Any, k: Any, rate: float, size: float, w: Machine
-) -> tuple[Any, Any]:
-    """Seconds forward, and of both products of the backward pass."""
-    forward = product_time(m, n, k, rate, size, w)
-    backward = product_time(m, k, n, rate, size, w)
-    return forward, backward + product_time(k, n, m, rate, size, w)
+def trained_products(
+    products: Sequence[tuple[Any, Any, Any]], rate: Any, size: float, w: Machine
+) -> list[tuple[Any, Any]]:
+    """Seconds forward, and of both products of the backward pass, of each product.
+
+    All are timed in one stack: what a small grid costs are the calls, not the numbers.
+    """
+    common = np.broadcast_shapes(*(np.shape(x) for each in products for x in each))
+    m, n, k = (
+        np.stack([np.broadcast_to(x, common) for x in column])
+        for column in zip(*products, strict=True)
+    )
+    forward, by_input, by_weight = product_time(
+        np.stack([m, m, k]), np.stack([n, k, n]), np.stack([k, n, m]), rate, size, w
+    )
+    return list(zip(forward, by_input + by_weight, strict=True))
 
 
 def layer_items(
@@ -147,22 +157,21 @@ def layer_items(
     rate, size = w.gemm, w.value_bytes
     forward: Any = 0.0
     backward: Any = 0.0
-    products = [(tokens, (q + 2.0 * kv) / g.t, h, 1.0), (tokens, h, q / g.t, 1.0)]
+    products = [(tokens, (q + 2.0 * kv) / g.t, h), (tokens, h, q / g.t)]
     dense_f = f * (shape.n_shared_experts if is_mixture else 1)
     if not is_mixture or shape.n_shared_experts:
-        products += [
-            (tokens, up * dense_f / g.t, h, 1.0),
-            (tokens, h, dense_f / g.t, 1.0),
-        ]
+        products += [(tokens, up * dense_f / g.t, h), (tokens, h, dense_f / g.t)]
+    for one, two in trained_products(products, rate, size, w):
+        forward = forward + one
+        backward = backward + two
     if is_mixture:
         # experts are dealt over ep ranks and not cut: fewer tokens, whole matrices
         own = shape.n_experts / g.e
         each = tokens * shape.n_active_experts / (g.t * own)
-        products += [(each, up * f, h, own), (each, h, f, own)]
-    for m, n, k, count in products:
-        one, two = trained_product(m, n, k, rate, size, w)
-        forward = forward + count * one
-        backward = backward + count * two
+        experts = [(each, up * f, h), (each, h, f)]
+        for one, two in trained_products(experts, rate, size, w):
+            forward = forward + own * one
+            backward = backward + own * two
     # scores and weighted sums; a fused kernel skips the masked half and computes the
     # scores again in its backward pass
     align = 1.0 if shape.head_size % ALIGN == 0 else MISALIGNED
@@ -228,8 +237,8 @@ def _pieces(
     # among the shorter ones and holds the head
     longest = np.ceil(layers / (g.p * g.v)) * g.v
     fewest = np.floor(layers / g.p)
-    forward, backward = trained_product(
-        tokens, shape.vocab_size / g.t, h, w.wide, 2.0, w
+    ((forward, backward),) = trained_products(
+        [(tokens, shape.vocab_size / g.t, h)], w.wide, 2.0, w
     )
     head = (
         forward

@@ -137,22 +137,22 @@ def _divides(a: Any, b: Any) -> Any:
 
 
 def divides(
-    shape: TransformerShape, g: Degrees, batch: int, seq_len: int, even: bool
+    shape: TransformerShape, g: Degrees, batch: Any, seq_len: int, even: bool
 ) -> Any:
     """Where a layout can run at all, memory aside."""
     layers, heads = shape.n_layers, shape.n_heads
-    kv = float(shape.kv_heads)
+    kv = 1.0 * shape.kv_heads
     replicas = np.floor(g.d) == g.d
     cut = (
-        _divides(g.t, float(heads))
+        _divides(g.t, 1.0 * heads)
         & (np.maximum(kv, g.t) % np.minimum(kv, g.t) == 0)
-        & _divides(g.t, float(shape.d_ff))
-        & _divides(g.t, float(shape.d_model))
+        & _divides(g.t, 1.0 * shape.d_ff)
+        & _divides(g.t, 1.0 * shape.d_model)
     )
     sequence = _divides(g.c * np.where(g.sp > 0, g.t, 1.0), float(seq_len))
     pipe = (g.p * g.v <= layers) & ((g.v == 1) | (g.p > 1))
     if even:
-        pipe = pipe & _divides(g.p * g.v, float(layers))
+        pipe = pipe & _divides(g.p * g.v, 1.0 * layers)
     micro = batch / (np.maximum(g.d, 1.0) * g.b)
     steps = (micro == np.floor(micro)) & (micro >= 1.0)
     interleaved = (g.v == 1) | _divides(g.p, micro)

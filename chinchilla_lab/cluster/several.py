@@ -19,7 +19,7 @@ from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
 from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
-from chinchilla_lab.cluster.search import axes, degrees_of, divides, sharded, tie_of
+from chinchilla_lab.cluster.search import axes, divides, sharded, tie_of
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -101,7 +101,6 @@ class _Row:
 
     points: dict[str, Array]  # values of POINT
     job: NDArray[np.intp]
-    ends: list[int]
 
     def degrees(self, n: Array, zero: Any, full: Any, selective: Any) -> Degrees:
         x = self.points
@@ -112,6 +111,10 @@ class _Row:
             sp=x["sequence_parallel"],
         )  # fmt: skip
 
+    def where(self, kept: NDArray[np.intp]) -> "_Row":
+        points = {name: x[kept] for name, x in self.points.items()}
+        return _Row(points, self.job[kept])
+
 
 def _row(
     jobs: Sequence[Job], seq_len: int, stack: Stack, options: dict[str, Sequence[Any]]
@@ -119,21 +122,24 @@ def _row(
     """Points that divide, of every job."""
     parts: dict[str, list[Array]] = {name: [] for name in POINT}
     sizes = []
-    for shape, batch, cluster, _ in jobs:
-        grid = axes(shape, cluster, stack, **options)
-        plain = grid | {"zero": (0,), "recompute": ("none",)}
-        g = degrees_of(plain, cluster.n_accelerators)
-        lengths = tuple(len(plain[name]) for name in ("zero", "recompute", *POINT))
-        valid = np.broadcast_to(divides(shape, g, batch, seq_len, True), lengths)
-        where = np.nonzero(valid)
-        for name, i in zip(POINT, where[2:], strict=True):
-            parts[name].append(np.asarray(grid[name], dtype=np.float64)[i])
-        sizes.append(len(where[0]))
+    for job in jobs:
+        n = job.cluster.n_accelerators
+        grid = axes(job.shape, job.cluster, stack, **options)
+        for name in ("tp", "pp"):  # what does not divide the cluster goes first
+            grid[name] = tuple(k for k in grid[name] if n % k == 0)
+        shape = tuple(len(grid[name]) for name in POINT)
+        sizes.append(int(np.prod(shape)))
+        places = np.unravel_index(np.arange(sizes[-1]), shape)
+        for name, at in zip(POINT, places, strict=True):
+            parts[name].append(np.array(grid[name], dtype=np.float64)[at])
     points = {name: np.concatenate(part) for name, part in parts.items()}
     points["sequence_parallel"] *= points["tp"] > 1.0
-    return _Row(
-        points, np.repeat(np.arange(len(jobs)), sizes), np.cumsum(sizes).tolist()
-    )
+    row = _Row(points, np.repeat(np.arange(len(jobs)), sizes))
+    columns = cast("TransformerShape", Columns([j.shape for j in jobs], row.job))
+    batch = np.array([float(j.batch) for j in jobs])[row.job]
+    n_all = np.array([float(j.cluster.n_accelerators) for j in jobs])
+    g = row.degrees(n_all, 0.0, 0.0, 0.0)
+    return row.where(np.flatnonzero(divides(columns, g, batch, seq_len, True)))
 
 
 def _machines(jobs: Sequence[Job], stack: Stack, dtype: str) -> list[kernel.Machine]:
@@ -226,7 +232,8 @@ def _together(
     best: dict[int, tuple[int, int, int]] = {}
     times = {}
     first = 0
-    for j, end in enumerate(row.ends):
+    ends = np.cumsum(np.bincount(row.job, minlength=len(jobs))).tolist()
+    for j, end in enumerate(ends):
         part = seconds[:, :, first:end]
         if part.size:
             # of equal ones the first of the grid
@@ -264,7 +271,7 @@ def _steps(
 ) -> dict[int, StepTime]:
     """Itemise the best point of every job."""
     z, r, i = (np.array(k) for k in zip(*best.values(), strict=True))
-    chosen = _Row({name: x[i] for name, x in row.points.items()}, row.job[i], [])
+    chosen = row.where(i)
     again = np.array([RECOMPUTE.index(v) for v in grid["recompute"]])[r]
     g = chosen.degrees(
         np.array([float(job.cluster.n_accelerators) for job in jobs]),

@@ -6,6 +6,7 @@ axes it depends on, and only sums reach the full grid.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -134,13 +135,14 @@ def trained_products(
 
     All are timed in one stack: what a small grid costs are the calls, not the numbers.
     """
-    common = np.broadcast_shapes(*(np.shape(x) for each in products for x in each))
-    m, n, k = (
-        np.stack([np.broadcast_to(x, common) for x in column])
-        for column in zip(*products, strict=True)
-    )
+    common = np.broadcast(*chain.from_iterable(products)).shape
+    sides = np.empty((3, len(products), *common))
+    for i, each in enumerate(products):
+        for side, x in zip(sides, each, strict=True):
+            side[i] = x
+    # rows, columns and depth: forward, by the input, by the weights
     forward, by_input, by_weight = product_time(
-        np.stack([m, m, k]), np.stack([n, k, n]), np.stack([k, n, m]), rate, size, w
+        sides[[0, 0, 2]], sides[[1, 2, 1]], sides[[2, 1, 0]], rate, size, w
     )
     return list(zip(forward, by_input + by_weight, strict=True))
 

@@ -122,14 +122,14 @@ def wave_efficiency(m: Any, n: Any, cores: float) -> Any:
     return best
 
 
-def product_time(m: Any, n: Any, k: Any, rate: float, size: float, w: Machine) -> Any:
+def product_time(m: Any, n: Any, k: Any, rate: Any, size: Any, w: Machine) -> Any:
     """Seconds of one matrix product of ``size`` bytes a value."""
     compute = 2.0 * m * n * k / (rate * wave_efficiency(m, n, w.cores))
     return np.maximum(compute, size * (m * k + k * n + m * n) / w.hbm)
 
 
 def trained_products(
-    products: Sequence[tuple[Any, Any, Any]], rate: Any, size: float, w: Machine
+    products: Sequence[tuple[Any, Any, Any]], rate: Any, size: Any, w: Machine
 ) -> list[tuple[Any, Any]]:
     """Seconds forward, and of both products of the backward pass, of each product.
 
@@ -148,7 +148,7 @@ def trained_products(
 
 
 def layer_items(
-    shape: TransformerShape, g: Degrees, s: float, w: Machine, stack: Stack
+    shape: TransformerShape, g: Degrees, s: Any, w: Machine, stack: Stack
 ) -> dict[str, Any]:
     """Seconds of one layer and micro-batch, forward and backward."""
     h, q = shape.d_model, shape.attention_width
@@ -176,7 +176,7 @@ def layer_items(
             backward = backward + own * two
     # scores and weighted sums; a fused kernel skips the masked half and computes the
     # scores again in its backward pass
-    align = 1.0 if shape.head_size % ALIGN == 0 else MISALIGNED
+    align = np.where(shape.head_size % ALIGN == 0, 1.0, MISALIGNED)
     work = 4.0 * tokens * s * (q / g.t) * (0.5 if stack.fused else 1.0)
     scores = align * work / w.attention
     again = 2.5 if stack.fused else 2.0
@@ -225,7 +225,7 @@ def _pieces(
     shape: TransformerShape,
     g: Degrees,
     batch: Any,
-    s: float,
+    s: Any,
     w: Machine,
     stack: Stack,
     layer: Any,
@@ -300,7 +300,7 @@ def seconds(
     shape: TransformerShape,
     g: Degrees,
     batch: Any,
-    s: float,
+    s: Any,
     w: Machine,
     stack: Stack,
 ) -> Any:
@@ -328,7 +328,7 @@ def items(
     shape: TransformerShape,
     g: Degrees,
     batch: Any,
-    s: float,
+    s: Any,
     w: Machine,
     stack: Stack,
 ) -> dict[str, Any]:

@@ -31,13 +31,12 @@ TOGETHER = 48  # jobs in a row: their arrays stay in the cache of a core
 POINT = ("sequence_parallel", "n_chunks", "micro_batch", "tp", "cp", "ep", "pp")
 # what the formulas ask a shape for, and what must be the same in a row of shapes
 VARIES = (
-    "n_layers", "d_model", "d_ff", "n_heads", "vocab_size", "kv_heads",
+    "n_layers", "d_model", "d_ff", "n_heads", "vocab_size", "kv_heads", "head_size",
     "attention_width",
 )  # fmt: skip
 COUNTS = ("mlp", "non_embedding", "input_embedding", "head", "positions")
 SAME = (
-    "gated", "head_size", "n_experts", "n_active_experts", "n_shared_experts",
-    "experts_per_token",
+    "gated", "n_experts", "n_active_experts", "n_shared_experts", "experts_per_token",
 )  # fmt: skip
 
 
@@ -301,3 +300,47 @@ def _steps(
             dtype=dtype, stack=stack,
         )  # fmt: skip
     return made
+
+
+class Steps:
+    """Steps of given layouts, in columns: timed again and again under other constants.
+
+    Parameters
+    ----------
+    rows : sequence
+        Steps with shape, cluster, layout, batch, seq_len and dtype, [-]
+    """
+
+    def __init__(self, rows: Sequence[Any]):
+        self.rows = rows
+        self._groups: list[tuple[NDArray[np.intp], Columns, Degrees, Array, Array]] = []
+
+        def alike(i: int) -> tuple[Any, ...]:
+            return tuple(getattr(rows[i].shape, name) for name in SAME)
+
+        for _, same in groupby(sorted(range(len(rows)), key=alike), key=alike):
+            at = np.array(list(same))
+            some = [rows[i] for i in at]
+            each = [r.layout.degrees() for r in some]
+            self._groups.append((
+                at,
+                Columns([r.shape for r in some], np.arange(len(some))),
+                Degrees(*(np.array(x) for x in zip(*each, strict=True))),
+                np.array([float(r.batch) for r in some]),
+                np.array([float(r.seq_len) for r in some]),
+            ))  # fmt: skip
+
+    def items(self, stack: Stack) -> dict[str, Array]:
+        """Return the seconds of every step by item."""
+        found = {name: np.empty(len(self.rows)) for name in kernel.ITEMS}
+        for at, shapes, g, batch, length in self._groups:
+            machines = [
+                kernel.machine(self.rows[i].cluster, stack, self.rows[i].dtype)
+                for i in at
+            ]
+            rates = _rates(machines, np.arange(len(at)))
+            columns = cast("TransformerShape", shapes)
+            made = kernel.items(columns, g, batch, length, rates, stack)
+            for name, seconds in made.items():
+                found[name][at] = seconds
+        return found

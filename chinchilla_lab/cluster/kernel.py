@@ -221,6 +221,18 @@ def layer_items(
     }
 
 
+def head_seconds(
+    shape: TransformerShape, g: Degrees, s: Any, w: Machine, stack: Stack
+) -> Any:
+    """Seconds of the head and its loss, of one micro-batch, forward and backward."""
+    tokens = g.b * s / g.c
+    ((forward, backward),) = trained_products(
+        [(tokens, shape.vocab_size / g.t, shape.d_model)], w.wide, 2.0, w
+    )
+    traffic = stack.traffic * LOGIT_TRAFFIC * tokens * shape.vocab_size / g.t / w.hbm
+    return forward + backward + traffic
+
+
 def _pieces(
     shape: TransformerShape,
     g: Degrees,
@@ -228,9 +240,9 @@ def _pieces(
     s: Any,
     w: Machine,
     stack: Stack,
-    layer: Any,
+    head: Any,
 ) -> dict[str, Any]:
-    """Parts of a step that follow from the seconds of a layer."""
+    """Parts of a step beside its layers."""
     h, layers = shape.d_model, shape.n_layers
     n = shape.params()
     tokens = g.b * s / g.c
@@ -239,14 +251,6 @@ def _pieces(
     # among the shorter ones and holds the head
     longest = np.ceil(layers / (g.p * g.v)) * g.v
     fewest = np.floor(layers / g.p)
-    ((forward, backward),) = trained_products(
-        [(tokens, shape.vocab_size / g.t, h)], w.wide, 2.0, w
-    )
-    head = (
-        forward
-        + backward
-        + stack.traffic * LOGIT_TRAFFIC * tokens * shape.vocab_size / g.t / w.hbm
-    )
     far = g.t * g.c * g.d >= w.domain
     p2p = 2.0 * g.v * 2.0 * tokens * h / g.t / np.where(far, w.outside, w.inside)
     p2p = np.where(g.p > 1, p2p, 0.0)
@@ -279,7 +283,6 @@ def _pieces(
         "p2p": p2p,
         "gather": gather,
         "optimizer": OPTIMIZER_TRAFFIC * shard / w.hbm,
-        "layer": layer,
     }
 
 
@@ -306,7 +309,22 @@ def seconds(
 ) -> Any:
     """Seconds of a step; the sum of :func:`items` in fewer operations."""
     layer = sum(layer_items(shape, g, s, w, stack).values())
-    x = _pieces(shape, g, batch, s, w, stack, layer)
+    head = head_seconds(shape, g, s, w, stack)
+    return step_seconds(shape, g, batch, s, w, stack, layer, head)
+
+
+def step_seconds(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: Any,
+    s: Any,
+    w: Machine,
+    stack: Stack,
+    layer: Any,
+    head: Any,
+) -> Any:
+    """Seconds of a step whose layer and head are timed already."""
+    x = _pieces(shape, g, batch, s, w, stack, head)
     stage = x["longest"] * layer + x["p2p"]
     last = x["fewest"] * layer + x["head"] + x["p2p"]
     slow = np.maximum(stage, last)
@@ -335,7 +353,7 @@ def items(
     """Seconds of a step by item, keys as in :data:`ITEMS`."""
     parts = layer_items(shape, g, s, w, stack)
     layer = sum(parts.values())
-    x = _pieces(shape, g, batch, s, w, stack, layer)
+    x = _pieces(shape, g, batch, s, w, stack, head_seconds(shape, g, s, w, stack))
     micro = x["micro"]
     stage = x["longest"] * layer + x["p2p"]
     last = x["fewest"] * layer + x["head"] + x["p2p"]

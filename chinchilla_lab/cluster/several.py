@@ -226,8 +226,12 @@ def _together(
     sizes = (len(stages), len(again), len(row.job))
     total = np.broadcast_to((w + gr + o) + (kept + logits + buffers), sizes)
     fits = sharded(g) & (total <= limit)
-    seconds = kernel.seconds(columns, g, batch, length, rates, stack)
-    seconds = np.where(fits, seconds, np.inf)
+    layer, head = _layers(jobs, row, g, length, stack, n, machines)
+    seconds = np.where(
+        fits,
+        kernel.step_seconds(columns, g, batch, length, rates, stack, layer, head),
+        np.inf,
+    )
     best: dict[int, tuple[int, int, int]] = {}
     times = {}
     first = 0
@@ -256,6 +260,33 @@ def _together(
             n_ties=int(ties), median_factor=float(median / step.seconds),
         )  # fmt: skip
     return made
+
+
+def _layers(
+    jobs: Sequence[Job],
+    row: _Row,
+    g: Degrees,
+    length: float,
+    stack: Stack,
+    n: Array,
+    machines: Sequence[kernel.Machine],
+) -> tuple[Array, Array]:
+    """Seconds of a layer and of the head: they know nothing of stages and replicas.
+
+    Points that differ in those alone are timed once.
+    """
+    code = row.job
+    for name in ("sequence_parallel", "micro_batch", "tp", "cp", "ep"):
+        x = row.points[name].astype(np.intp)
+        code = code * (int(x.max()) + 1) + x
+    _, kept, back = np.unique(code, return_index=True, return_inverse=True)
+    few = row.where(kept)
+    shapes = cast("TransformerShape", Columns([job.shape for job in jobs], few.job))
+    rates = _rates(machines, few.job)
+    own = few.degrees(n, g.zero, g.full, g.selective)
+    layer = sum(kernel.layer_items(shapes, own, length, rates, stack).values())
+    head = kernel.head_seconds(shapes, own, length, rates, stack)
+    return np.asarray(layer)[..., back], head[back]
 
 
 def _steps(

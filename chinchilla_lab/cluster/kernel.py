@@ -4,7 +4,9 @@ One code answers a single layout and a grid of a million: every term is computed
 axes it depends on, and only sums reach the full grid.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -120,23 +122,33 @@ def wave_efficiency(m: Any, n: Any, cores: float) -> Any:
     return best
 
 
-def product_time(m: Any, n: Any, k: Any, rate: float, size: float, w: Machine) -> Any:
+def product_time(m: Any, n: Any, k: Any, rate: Any, size: Any, w: Machine) -> Any:
     """Seconds of one matrix product of ``size`` bytes a value."""
     compute = 2.0 * m * n * k / (rate * wave_efficiency(m, n, w.cores))
     return np.maximum(compute, size * (m * k + k * n + m * n) / w.hbm)
 
 
-def trained_product(
-    m: Any, n: Any, k: Any, rate: float, size: float, w: Machine
-) -> tuple[Any, Any]:
-    """Seconds forward, and of both products of the backward pass."""
-    forward = product_time(m, n, k, rate, size, w)
-    backward = product_time(m, k, n, rate, size, w)
-    return forward, backward + product_time(k, n, m, rate, size, w)
+def trained_products(
+    products: Sequence[tuple[Any, Any, Any]], rate: Any, size: Any, w: Machine
+) -> list[tuple[Any, Any]]:
+    """Seconds forward, and of both products of the backward pass, of each product.
+
+    All are timed in one stack: what a small grid costs are the calls, not the numbers.
+    """
+    common = np.broadcast(*chain.from_iterable(products)).shape
+    sides = np.empty((3, len(products), *common))
+    for i, each in enumerate(products):
+        for side, x in zip(sides, each, strict=True):
+            side[i] = x
+    # rows, columns and depth: forward, by the input, by the weights
+    forward, by_input, by_weight = product_time(
+        sides[[0, 0, 2]], sides[[1, 2, 1]], sides[[2, 1, 0]], rate, size, w
+    )
+    return list(zip(forward, by_input + by_weight, strict=True))
 
 
 def layer_items(
-    shape: TransformerShape, g: Degrees, s: float, w: Machine, stack: Stack
+    shape: TransformerShape, g: Degrees, s: Any, w: Machine, stack: Stack
 ) -> dict[str, Any]:
     """Seconds of one layer and micro-batch, forward and backward."""
     h, q = shape.d_model, shape.attention_width
@@ -147,25 +159,24 @@ def layer_items(
     rate, size = w.gemm, w.value_bytes
     forward: Any = 0.0
     backward: Any = 0.0
-    products = [(tokens, (q + 2.0 * kv) / g.t, h, 1.0), (tokens, h, q / g.t, 1.0)]
+    products = [(tokens, (q + 2.0 * kv) / g.t, h), (tokens, h, q / g.t)]
     dense_f = f * (shape.n_shared_experts if is_mixture else 1)
-    if dense_f:
-        products += [
-            (tokens, up * dense_f / g.t, h, 1.0),
-            (tokens, h, dense_f / g.t, 1.0),
-        ]
+    if not is_mixture or shape.n_shared_experts:
+        products += [(tokens, up * dense_f / g.t, h), (tokens, h, dense_f / g.t)]
+    for one, two in trained_products(products, rate, size, w):
+        forward = forward + one
+        backward = backward + two
     if is_mixture:
         # experts are dealt over ep ranks and not cut: fewer tokens, whole matrices
         own = shape.n_experts / g.e
         each = tokens * shape.n_active_experts / (g.t * own)
-        products += [(each, up * f, h, own), (each, h, f, own)]
-    for m, n, k, count in products:
-        one, two = trained_product(m, n, k, rate, size, w)
-        forward = forward + count * one
-        backward = backward + count * two
+        experts = [(each, up * f, h), (each, h, f)]
+        for one, two in trained_products(experts, rate, size, w):
+            forward = forward + own * one
+            backward = backward + own * two
     # scores and weighted sums; a fused kernel skips the masked half and computes the
     # scores again in its backward pass
-    align = 1.0 if shape.head_size % ALIGN == 0 else MISALIGNED
+    align = np.where(shape.head_size % ALIGN == 0, 1.0, MISALIGNED)
     work = 4.0 * tokens * s * (q / g.t) * (0.5 if stack.fused else 1.0)
     scores = align * work / w.attention
     again = 2.5 if stack.fused else 2.0
@@ -217,29 +228,34 @@ def layer_items(
     }
 
 
+def head_seconds(
+    shape: TransformerShape, g: Degrees, s: Any, w: Machine, stack: Stack
+) -> Any:
+    """Seconds of the head and its loss, of one micro-batch, forward and backward."""
+    tokens = g.b * s / g.c
+    ((forward, backward),) = trained_products(
+        [(tokens, shape.vocab_size / g.t, shape.d_model)], w.wide, 2.0, w
+    )
+    passes = stack.traffic * stack.logit_traffic
+    traffic = passes * tokens * shape.vocab_size / g.t / w.hbm
+    return forward + backward + traffic
+
+
 def _pieces(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
-    s: float,
+    batch: Any,
+    s: Any,
     w: Machine,
     stack: Stack,
-    layer: Any,
+    head: Any,
 ) -> dict[str, Any]:
-    """Parts of a step that follow from the seconds of a layer."""
+    """Parts of a step beside its layers."""
     h, layers = shape.d_model, shape.n_layers
     n = shape.params()
     tokens = g.b * s / g.c
     micro = batch / (g.d * g.b)
     longest, fewest = stage_layers(shape, g.p, g.v, stack.head_counted)
-    forward, backward = trained_product(
-        tokens, shape.vocab_size / g.t, h, w.wide, 2.0, w
-    )
-    head = (
-        forward
-        + backward
-        + stack.traffic * stack.logit_traffic * tokens * shape.vocab_size / g.t / w.hbm
-    )
     far = g.t * g.c * g.d >= w.domain
     p2p = 2.0 * g.v * 2.0 * tokens * h / g.t / np.where(far, w.outside, w.inside)
     p2p = np.where(g.p > 1, p2p, 0.0)
@@ -247,7 +263,7 @@ def _pieces(
     experts = n.mlp * (1.0 - shared) if shape.n_experts > 1 else 0.0
     dense = (n.non_embedding - experts) / layers
     table = np.where(
-        g.p > 1, float(n.input_embedding), float(n.input_embedding + n.head)
+        g.p > 1, 1.0 * n.input_embedding, 1.0 * (n.input_embedding + n.head)
     )
     local = (longest * dense + table) / g.t
     replicas = g.d * g.c
@@ -256,7 +272,7 @@ def _pieces(
     )
     owned: Any = local
     waits = _latencies(stack, g, WEIGHT_BYTES * local, replicas, w)
-    if experts:
+    if shape.n_experts > 1:
         own = longest * experts / layers / g.e
         copies = np.maximum(g.t * replicas / g.e, 1.0)
         gather = gather + two_level_gather(
@@ -274,7 +290,6 @@ def _pieces(
         "gather": gather,
         "waits": waits,
         "optimizer": OPTIMIZER_TRAFFIC * shard / w.hbm,
-        "layer": layer,
     }
 
 
@@ -291,7 +306,7 @@ def stage_layers(
     if not head_counted:
         return np.ceil(layers / (p * v)) * v, np.floor(layers / p)
     n = shape.params()
-    table = float(shape.vocab_size * shape.d_model)
+    table = 1.0 * shape.vocab_size * shape.d_model
     total = layers + table * layers / n.non_embedding
     fill = np.ceil(total / (p * v) - 1e-9) * v
     rest = np.maximum(layers - np.ceil(total * (p - 1.0) / p - 1e-9), 0.0)
@@ -328,14 +343,29 @@ def _visible(g: Degrees, x: dict[str, Any], work: Any, one: Any, stack: Stack) -
 def seconds(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
-    s: float,
+    batch: Any,
+    s: Any,
     w: Machine,
     stack: Stack,
 ) -> Any:
     """Seconds of a step; the sum of :func:`items` in fewer operations."""
     layer = sum(layer_items(shape, g, s, w, stack).values())
-    x = _pieces(shape, g, batch, s, w, stack, layer)
+    head = head_seconds(shape, g, s, w, stack)
+    return step_seconds(shape, g, batch, s, w, stack, layer, head)
+
+
+def step_seconds(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: Any,
+    s: Any,
+    w: Machine,
+    stack: Stack,
+    layer: Any,
+    head: Any,
+) -> Any:
+    """Seconds of a step whose layer and head are timed already."""
+    x = _pieces(shape, g, batch, s, w, stack, head)
     stage = x["longest"] * layer + x["p2p"]
     last = x["fewest"] * layer + x["head"] + x["p2p"]
     slow = np.maximum(stage, last)
@@ -345,26 +375,26 @@ def seconds(
     return (work + (hidden + x["optimizer"])) * factor + extra
 
 
-def _stragglers(stack: Stack, w: Machine) -> tuple[float, float]:
+def _stragglers(stack: Stack, w: Machine) -> tuple[Any, Any]:
     """Return the factor and the seconds by which a step grows with the cluster."""
     return (
-        float(1.0 + stack.jitter * np.log2(w.nodes)),
-        float(stack.step_overhead * np.log2(1.0 + w.nodes)),
+        1.0 + stack.jitter * np.log2(w.nodes),
+        stack.step_overhead * np.log2(1.0 + w.nodes),
     )
 
 
 def items(
     shape: TransformerShape,
     g: Degrees,
-    batch: float,
-    s: float,
+    batch: Any,
+    s: Any,
     w: Machine,
     stack: Stack,
 ) -> dict[str, Any]:
     """Seconds of a step by item, keys as in :data:`ITEMS`."""
     parts = layer_items(shape, g, s, w, stack)
     layer = sum(parts.values())
-    x = _pieces(shape, g, batch, s, w, stack, layer)
+    x = _pieces(shape, g, batch, s, w, stack, head_seconds(shape, g, s, w, stack))
     micro = x["micro"]
     stage = x["longest"] * layer + x["p2p"]
     last = x["fewest"] * layer + x["head"] + x["p2p"]

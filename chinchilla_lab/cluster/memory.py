@@ -241,7 +241,7 @@ def state_bytes(
     >>> f"{states.total / 2**30:.2f} GiB, {states.total / 1e9:.2f} GB"
     '9.96 GiB, 10.69 GB'
     """
-    used = _recipe_of(recipe)
+    used = recipe_of(recipe)
     n, d = float(positive("params", params)), whole("dp", dp)
     stage = whole("zero", zero, 0)
     return MemoryBreakdown(
@@ -254,7 +254,8 @@ def state_bytes(
     )
 
 
-def _recipe_of(recipe: Recipe | str) -> Recipe:
+def recipe_of(recipe: Recipe | str) -> Recipe:
+    """Return a recipe, or the one of that name."""
     return (
         recipe
         if isinstance(recipe, Recipe)
@@ -283,8 +284,8 @@ def components(
     per_stage, end = stage_layers(shape, g.p, g.v, head_counted)
     # an end stage of a pipeline holds one vocabulary matrix, a single stage all of
     # them; where layers do not divide, the end stages are the shorter ones
-    table = float(shape.vocab_size * d_model)
-    tables = np.where(g.p > 1, table, float(n.input_embedding + n.head)) + n.positions
+    table = 1.0 * shape.vocab_size * d_model
+    tables = np.where(g.p > 1, table, 1.0 * (n.input_embedding + n.head)) + n.positions
     first = per_stage if head_counted else end
     local = np.maximum(first * dense + tables, per_stage * dense) / g.t
     replicas = g.d * g.c
@@ -403,7 +404,7 @@ def memory(
         layout.degrees(),
         float(m),
         float(whole("seq_len", seq_len)),
-        _recipe_of(recipe),
+        recipe_of(recipe),
         attention == "fused",
         dropout,
         float(non_negative("offset", offset)),

@@ -13,7 +13,7 @@ from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
-from chinchilla_lab.cluster.memory import RECIPES, Recipe, components
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -110,7 +110,7 @@ def axes(
     return grid
 
 
-def _degrees(grid: Mapping[str, Sequence[Any]], n: int) -> Degrees:
+def degrees_of(grid: Mapping[str, Sequence[Any]], n: int) -> Degrees:
     """Open arrays: each axis of the grid lies along its own dimension."""
     open_ = {
         name: np.asarray(
@@ -136,33 +136,42 @@ def _divides(a: Any, b: Any) -> Any:
     return b % a == 0
 
 
-def _valid(
-    shape: TransformerShape, g: Degrees, batch: int, seq_len: int, even: bool
+def divides(
+    shape: TransformerShape, g: Degrees, batch: Any, seq_len: int, even: bool
 ) -> Any:
     """Where a layout can run at all, memory aside."""
     layers, heads = shape.n_layers, shape.n_heads
-    kv = float(shape.kv_heads)
+    kv = 1.0 * shape.kv_heads
     replicas = np.floor(g.d) == g.d
     cut = (
-        _divides(g.t, float(heads))
+        _divides(g.t, 1.0 * heads)
         & (np.maximum(kv, g.t) % np.minimum(kv, g.t) == 0)
-        & _divides(g.t, float(shape.d_ff))
-        & _divides(g.t, float(shape.d_model))
+        & _divides(g.t, 1.0 * shape.d_ff)
+        & _divides(g.t, 1.0 * shape.d_model)
     )
     sequence = _divides(g.c * np.where(g.sp > 0, g.t, 1.0), float(seq_len))
     pipe = (g.p * g.v <= layers) & ((g.v == 1) | (g.p > 1))
     if even:
-        pipe = pipe & _divides(g.p * g.v, float(layers))
+        pipe = pipe & _divides(g.p * g.v, 1.0 * layers)
     micro = batch / (np.maximum(g.d, 1.0) * g.b)
     steps = (micro == np.floor(micro)) & (micro >= 1.0)
     interleaved = (g.v == 1) | _divides(g.p, micro)
     experts = _divides(g.e, float(shape.n_experts)) & (
         np.floor(g.t * g.c * g.d / g.e) * g.e == g.t * g.c * g.d
     )
-    # sharding over one replica is no sharding, and stages 2 and 3 do not go with stages
-    zero = (g.zero == 0) | (((g.zero < 2) | (g.p == 1)) & (g.d * g.c > 1))
     small = (replicas & cut & sequence) & experts
-    return (small & zero) & (pipe & (steps & interleaved))
+    return (small & sharded(g)) & (pipe & (steps & interleaved))
+
+
+def sharded(g: Degrees) -> Any:
+    """Where a ZeRO stage goes with the replicas and the stages of the pipeline."""
+    # sharding over one replica is no sharding, and stages 2 and 3 do not go with stages
+    return (g.zero == 0) | (((g.zero < 2) | (g.p == 1)) & (g.d * g.c > 1))
+
+
+def tie_of(stack: Stack) -> float:
+    """Return the share by which two layouts of a stack cannot be told apart."""
+    return TIE if np.isnan(stack.error) else max(stack.error, 0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,19 +359,15 @@ def search(
             cluster.chip.memory if memory_limit is None else memory_limit,
         )
     )
-    bytes_of = (
-        recipe
-        if isinstance(recipe, Recipe)
-        else RECIPES[one_of("recipe", recipe, RECIPES)]
-    )
+    bytes_of = recipe_of(recipe)
     points = divisible = 0
     least = np.inf
     times, chosen = [], []
     parts = list(_slices(grid))
     for i, part in enumerate(parts):
-        g = _degrees(part, cluster.n_accelerators)
+        g = degrees_of(part, cluster.n_accelerators)
         sizes = tuple(len(part[name]) for name in AXES)
-        valid = np.broadcast_to(_valid(shape, g, sequences, s, even_stages), sizes)
+        valid = np.broadcast_to(divides(shape, g, sequences, s, even_stages), sizes)
         points += valid.size
         divisible += int(np.count_nonzero(valid))
         w, gr, o, kept, logits, buffers = components(
@@ -384,11 +389,11 @@ def search(
                 if seconds.flags.c_contiguous
                 else seconds[fits]
             )
-            first = (
-                np.argsort(found, kind="stable")[:top]
-                if len(found) <= top
-                else (np.argpartition(found, top)[:top])
-            )
+            near = np.arange(len(found))
+            if len(found) > top:
+                # of equal ones the first of the grid, whatever numpy's partition does
+                near = np.flatnonzero(found <= np.partition(found, top - 1)[top - 1])
+            first = near[np.argsort(found[near], kind="stable")[:top]]
             times.append(found)
             room = np.broadcast_to(total, sizes)
             for j in first:
@@ -412,7 +417,7 @@ def search(
         seconds=np.concatenate(times),
         n_points=points,
         n_divisible=divisible,
-        tie=TIE if np.isnan(used.error) else max(used.error, 0.01),
+        tie=tie_of(used),
     )
 
 

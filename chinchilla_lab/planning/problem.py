@@ -238,7 +238,7 @@ class Problem:
             )
         return float((self.price.low * self.price.high) ** 0.5)
 
-    @property
+    @cached_property
     def goodput(self) -> Goodput:
         """What failures leave of the time, [-]."""
         if self.reliability is None:

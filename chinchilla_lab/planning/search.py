@@ -17,12 +17,14 @@ from chinchilla_lab.planning.idle import with_idle
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, GB, text
 
 __all__ = ["solve", "solve_at"]
 
+TOGETHER = 40  # shapes whose layouts are searched in one pass, between two reports
 Progress = Callable[[float], None]
 # shapes that say how many accelerators are worth a whole search, and how far in size
 FEW, REACH = 16, 1.15
@@ -190,6 +192,9 @@ def _all(
         # without waste the largest is best; with it every other rung will do
         batches = batches[:1] if problem.critical_batch is None else batches[::2]
     for i, shape in enumerate(shapes):
+        if i % TOGETHER == 0 and problem.utilisation is None:
+            some = shapes[i : i + TOGETHER]
+            search_all((problem, one, batch) for one in some for batch in batches)
         plans += [
             made
             for batch in batches

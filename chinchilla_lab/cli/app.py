@@ -1,40 +1,37 @@
 """The program: its commands, its errors on one line, its exit codes."""
 
+import re
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 import typer
 
 from chinchilla_lab import __version__
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.cli import (
-    commands_laws,
-    commands_machine,
-    commands_model,
-    commands_plans,
-)
-from chinchilla_lab.cli.output import note
-from chinchilla_lab.fitting.refusals import RefusedFitError
-from chinchilla_lab.planning.closure import ClosureError
+from chinchilla_lab.cli.catalogue import CATALOGUE
+from chinchilla_lab.cli.rules import Command
 
-__all__ = ["app", "run"]
+__all__ = ["program", "run"]
 
 # answered; nothing meets what was asked; asked wrongly
 DONE, REFUSED, WRONG = 0, 1, 2
 
-app = typer.Typer(
-    name="chinchilla-lab",
-    help="Plan training runs: scaling laws, clusters, and both joined. Quantities as "
-    "people write them: 3e24, 400B, 0.4T, 80GiB, 16k, '30 days', $2M.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for group in (commands_laws, commands_model, commands_machine, commands_plans):
-    for name, function in group.COMMANDS.items():
-        app.command(name)(function)
+# what the library calls a quantity, and the option that sets it
+OPTIONS = {
+    "n_layers": "--layers", "d_model": "--d-model", "d_ff": "--d-ff",
+    "n_heads": "--heads", "n_kv_heads": "--kv-heads", "head_dim": "--head-dim",
+    "vocab_size": "--vocab", "n_experts": "--experts", "n_active_experts": "--top-k",
+    "seq_len": "--seq", "tp": "--tp", "pp": "--pp", "dp": "--dp", "cp": "--cp",
+    "ep": "--ep", "zero": "--zero", "recompute": "--recompute",
+    "attention": "--attention", "micro_batch": "--micro-batch",
+    "achieved": "--achieved", "dtype": "--dtype", "utilisation": "--mfu",
+    "objective": "--objective", "unique_tokens": "--unique", "shape_family": "--family",
+    "batch_limit": "--batch-limit", "critical_batch": "--critical-batch",
+    "resamples": "--resamples", "N_counts": "--counts", "N_active": "--active-params",
+    "convention": "--convention",
+}  # fmt: skip
 
 
 def _version(asked: bool) -> None:
@@ -44,13 +41,55 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="print the version"
     ),
 ) -> None:
     """Plan training runs: scaling laws, clusters, and both joined."""
+
+
+def _elsewhere() -> None:
+    """Stand for a command that was not asked for, so that nothing is loaded for it."""
+
+
+def program(names: set[str] | None = None) -> typer.Typer:
+    """Return the program; commands outside ``names`` have their help line only.
+
+    Parameters
+    ----------
+    names : set of str, optional
+        Commands to load with what they need; by default all, [-]
+
+    Returns
+    -------
+    typer.Typer
+        The program, [-]
+    """
+    app = typer.Typer(
+        name="chinchilla-lab",
+        help="Plan training runs: scaling laws, clusters, and both joined. Quantities "
+        "as people write them: 3e24, 400B, 0.4T, 80GiB, 16k, '30 days', $2M, 40%. "
+        "Clusters by name or file. Exit codes: 0 answered, 1 nothing meets what was "
+        "asked, 2 asked wrongly.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    for name, entry in CATALOGUE.items():
+        function = _elsewhere
+        if names is None or name in names:
+            module = import_module(f"chinchilla_lab.cli.{entry.module}")
+            function = module.COMMANDS[name]
+        app.command(
+            name,
+            cls=Command,
+            help=entry.summary,
+            epilog=f"Example: chinchilla-lab {entry.example}",
+        )(function)
+    return app
 
 
 def run(args: list[str]) -> int:
@@ -66,14 +105,14 @@ def run(args: list[str]) -> int:
     int
         Exit code: 0, 1 if nothing meets what was asked, 2 if it was asked wrongly, [-]
     """
-    command: Any = typer.main.get_command(app)
+    asked = next((word for word in args if not word.startswith("-")), "")
+    command: Any = typer.main.get_command(program({asked}))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         code = _guarded(command, args)
-    for words in dict.fromkeys(
-        str(w.message) for w in caught if issubclass(w.category, UserWarning)
-    ):
-        note(words)
+    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    for words in dict.fromkeys(told):
+        sys.stderr.write(f"note: {' '.join(words.split())}\n")
     return code
 
 
@@ -82,10 +121,8 @@ def _guarded(command: Any, args: list[str]) -> int:
         code = command.main(
             args=args, prog_name="chinchilla-lab", standalone_mode=False
         )
-    except (InfeasibleError, RefusedFitError, ClosureError) as refusal:
-        return _say(refusal, REFUSED)
     except (ValueError, TypeError, KeyError, OSError) as fault:
-        return _say(fault, WRONG)
+        return _say(fault, REFUSED if _refusal(fault) else WRONG)
     except typer.Abort:
         return REFUSED
     except Exception as fault:
@@ -99,7 +136,25 @@ def _guarded(command: Any, args: list[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _refusal(fault: Exception) -> bool:
+    """Say whether nothing meets what was asked, though it was asked rightly."""
+    if isinstance(fault, InfeasibleError):
+        return True
+    # loaded only if a command of theirs was: nothing else can raise them
+    for module, name in (
+        ("fitting.refusals", "RefusedFitError"), ("planning.closure", "ClosureError")
+    ):  # fmt: skip
+        found = sys.modules.get(f"chinchilla_lab.{module}")
+        if found is not None and isinstance(fault, getattr(found, name)):
+            return True
+    return False
+
+
 def _say(fault: Exception | str, code: int) -> int:
     words = fault.args[0] if isinstance(fault, KeyError) and fault.args else fault
-    sys.stderr.write(f"error: {' '.join(str(words).split())}\n")
+    line = " ".join(str(words).split())
+    name, sign, rest = line.partition("=")
+    if sign and re.fullmatch(r"\w+", name) and name in OPTIONS:
+        line = f"{OPTIONS[name]}={rest}"
+    sys.stderr.write(f"error: {line}\n")
     return code

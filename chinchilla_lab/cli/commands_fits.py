@@ -14,6 +14,7 @@ from chinchilla_lab.fitting.fitted import FittedAllocation, FittedLaw
 from chinchilla_lab.fitting.isoflop import fit_isoflop
 from chinchilla_lab.fitting.parametric import fit_parametric
 from chinchilla_lab.fitting.reading import read_runs
+from chinchilla_lab.fitting.refusals import RefusedFitError
 from chinchilla_lab.fitting.runs import Runs
 
 __all__ = ["COMMANDS"]
@@ -37,10 +38,15 @@ def _mapping(written: str | None, option_name: str) -> dict[str, str]:
 def _runs(path: str, columns: str | None, keep: str | None, counts: str) -> Runs:
     if not Path(path).is_file():
         raise ValueError(f"{path}: no such file")
-    runs = read_runs(
-        path, _mapping(columns, "--map"), _mapping(keep, "--keep"),
-        N_counts=counts,  # type: ignore[arg-type]
-    )  # fmt: skip
+    names, rows = _mapping(columns, "--map"), _mapping(keep, "--keep")
+    try:
+        runs = read_runs(path, names, rows, N_counts=counts)  # type: ignore[arg-type]
+    except RefusedFitError:
+        raise
+    except ValueError as fault:
+        typed = {"--map": columns, "--keep": keep}
+        words = "".join(f"{o} {value}: " for o, value in typed.items() if value)
+        raise ValueError(f"{words}{fault}") from None
     for step in runs.filters:
         note(step)
     return runs
@@ -48,7 +54,13 @@ def _runs(path: str, columns: str | None, keep: str | None, counts: str) -> Runs
 
 def _fit_records(made: FittedLaw, budgets: Numbers | None) -> list[Record]:
     records: list[Record] = [
-        {"quantity": name, "value": value, "low": low, "high": high}
+        {
+            "quantity": name,
+            "value": value,
+            "low": low,
+            "high": high,
+            "N_counts": made.N_counts,
+        }
         for name, (value, low, high) in made.estimates().values.items()
     ]
     for C in budgets or ():
@@ -57,7 +69,7 @@ def _fit_records(made: FittedLaw, budgets: Numbers | None) -> list[Record]:
         low, high = ends.get("N", (np.nan, np.nan))
         records.append(
             {"quantity": f"N at {C:g} FLOP", "value": float(plan.N),
-             "low": float(low), "high": float(high)}
+             "low": float(low), "high": float(high), "N_counts": made.N_counts}
         )  # fmt: skip
     return records
 

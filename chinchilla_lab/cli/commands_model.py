@@ -262,6 +262,7 @@ def memory(
     chip: Accelerator | None = None if gpu is None else words.chip(gpu)
     if params is not None:
         found = state_bytes(params, used, zero, gpus)
+        cut = Layout(dp=gpus, zero=zero)
         title = "states only: activations need a shape"
     else:
         shape = words.shape(
@@ -271,13 +272,13 @@ def memory(
                 experts, top_k,
             ),
         )  # fmt: skip
-        layout = Layout(
+        cut = Layout(
             tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro_batch=micro_batch, zero=zero,
             recompute=recompute,  # type: ignore[arg-type]
             sequence_parallel=sequence_parallel,
         )  # fmt: skip
         found = memory_of(
-            shape, layout, seq, recipe=used, dropout=dropout,
+            shape, cut, seq, recipe=used, dropout=dropout,
             attention=attention,  # type: ignore[arg-type]
         )  # fmt: skip
         title = f"rule of Korthikanti et al., 16-bit, {attention} attention"
@@ -296,7 +297,7 @@ def memory(
     extra: Record = {
         "recipe_weights": used.weights, "recipe_gradients": used.gradients,
         "recipe_optimizer": used.optimizer, "recipe_bytes": used.total,
-        "recipe": used.label, "rule": title,
+        "recipe": used.label, "rule": title, "layout": cut.label(),
     }  # fmt: skip
     if chip is not None:
         extra |= {"room_gib": chip.memory / GIB, "room_gb": chip.memory / GB,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import typer
 from typer.core import TyperCommand
 
 __all__: list[str] = []
@@ -46,16 +45,19 @@ class Mode:
         Options that would change nothing, [-]
     why : str
         Why, and the way out, [-]
+    names : tuple of str, optional
+        Options that make it this way, for the message, [-]
     """
 
     when: Callable[[Typed], bool]
     idle: tuple[str, ...]
     why: str
+    names: tuple[str, ...] = ()
 
 
 def given(*names: str, idle: tuple[str, ...], why: str) -> Mode:
     """Return the mode of some options."""
-    return Mode(when=lambda typed: typed.has(*names), idle=idle, why=why)
+    return Mode(when=lambda typed: typed.has(*names), idle=idle, why=why, names=names)
 
 
 def lacking(*names: str, idle: tuple[str, ...], why: str) -> Mode:
@@ -155,6 +157,9 @@ MODES: dict[str, tuple[Mode, ...]] = {
         lacking("--params",
                 idle=("--active-params", "--cache", "--experts", "--top-k"),
                 why="a shape knows its own; they belong to --params"),
+        lacking("--active-params", idle=("--experts", "--top-k"),
+                why="experts tell all parameters from the active ones; give "
+                "--active-params too"),
         given("--calibrate", idle=("--slowdown",),
               why="measurements give the slowdown; leave out --slowdown"),
         given("--tokens-per-day", idle=("--requests-per-day",),
@@ -179,9 +184,27 @@ MODES: dict[str, tuple[Mode, ...]] = {
             idle=("--inference",),
             why="serving counts with --budget or --objective lifetime",
         ),
-        given("--mfu", idle=("--stack",),
-              why="a given utilisation needs no layouts and so no software; leave "
-              "out --mfu"),
+        given("--mfu", idle=("--stack", "--seq", "--levers"),
+              why="a given utilisation stands for layout, software and sequences; "
+              "leave out --mfu to search them"),
+        Mode(
+            when=lambda t: t.values.get("family") == "none",
+            idle=("--batch-limit", "--critical-batch", "--keep"), names=("--family",),
+            why="one size without a shape has no batch and no alternatives; name a "
+            "family, such as llama",
+        ),
+        Mode(
+            when=lambda t: t.values.get("failures") == 0, idle=("--restart",),
+            names=("--failures",),
+            why="a machine that never fails is never restarted; leave out --failures 0",
+        ),
+        Mode(
+            when=lambda t: t.has("--binding") and t.lacks("--budget")
+            and t.values.get("objective") in ("loss", "time"),
+            idle=("--price",), names=("--binding",),
+            why="no limit and no objective counts dollars here; give --budget or "
+            "--objective cost",
+        ),
     ),
     "check": (
         lacking("--loss", idle=("--law",),
@@ -204,10 +227,9 @@ class Command(TyperCommand):
         _, _, order = self.make_parser(ctx).parse_args(args=typed_again)
         for param in order:
             if order.count(param) > 1 and not param.multiple:
-                raise typer.BadParameter(
+                ctx.fail(
                     f"{longest(param)} is given twice; give it once, several values "
-                    "parted by commas where it takes several",
-                    ctx=ctx,
+                    "parted by commas where it takes several"
                 )
         names = frozenset(
             longest(param)
@@ -221,7 +243,11 @@ class Command(TyperCommand):
             idle = [name for name in mode.idle if name in names]
             if idle and mode.when(typed):
                 several = "do" if len(idle) > 1 else "does"
-                ctx.fail(f"{', '.join(idle)} {several} not apply: {mode.why}")
+                also = ", ".join(name for name in mode.names if name in names)
+                ctx.fail(
+                    f"{', '.join(idle)} {several} not apply"
+                    f"{f' with {also}' if also else ''}: {mode.why}"
+                )
         return rest
 
 

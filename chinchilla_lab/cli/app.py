@@ -9,7 +9,6 @@ from typing import Any
 import typer
 
 from chinchilla_lab import __version__
-from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cli.catalogue import CATALOGUE
 from chinchilla_lab.cli.rules import Command
 
@@ -138,11 +137,11 @@ def _guarded(command: Any, args: list[str]) -> int:
 
 def _refusal(fault: Exception) -> bool:
     """Say whether nothing meets what was asked, though it was asked rightly."""
-    if isinstance(fault, InfeasibleError):
-        return True
-    # loaded only if a command of theirs was: nothing else can raise them
+    # looked up among what a command has loaded: nothing else can raise them, and help
+    # need not wait for numpy
     for module, name in (
-        ("fitting.refusals", "RefusedFitError"), ("planning.closure", "ClosureError")
+        ("checks", "InfeasibleError"), ("fitting.refusals", "RefusedFitError"),
+        ("planning.closure", "ClosureError"),
     ):  # fmt: skip
         found = sys.modules.get(f"chinchilla_lab.{module}")
         if found is not None and isinstance(fault, getattr(found, name)):

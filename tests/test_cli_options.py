@@ -281,9 +281,9 @@ def test_the_function_says_what_the_catalogue_says(command):
 
 @pytest.mark.parametrize("command", CATALOGUE)
 def test_examples_run(answer, files, command):
-    words = CATALOGUE[command].example.replace("runs.csv", "RUNS --resamples 5")
-    if command == "isoflop":
-        words = words.replace("RUNS", "EDGE")
+    words = CATALOGUE[command].example
+    for name, file in (("runs.csv", "RUNS"), ("sweep.csv", "EDGE")):
+        words = words.replace(name, f"{file} --resamples 5")
     code, out, err = answer(words)
     assert code == 0, err
     assert out

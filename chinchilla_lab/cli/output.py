@@ -85,7 +85,8 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in UNITS:
-        return text(float(value), UNITS[name], 4)
+        # the unit stands in the head
+        return text(float(value), UNITS[name], 4).removesuffix(" FLOP")
     if isinstance(value, float):
         if name.startswith(SHARES):
             return f"{value:.1%}"
@@ -95,7 +96,7 @@ def cell(name: str, value: Any) -> str:
     return str(value)
 
 
-def _head(name: str) -> str:
+def head(name: str) -> str:
     """Write a column's name with its unit."""
     if name in HEADS:
         return HEADS[name]
@@ -155,12 +156,12 @@ def _draw(rows: list[Record], title: str, tall: bool) -> None:
             )
         for name in names:
             cells = (escape(cell(name, r.get(name))) for r in rows)
-            table.add_row(escape(_head(name)), *cells)
+            table.add_row(escape(head(name)), *cells)
     else:
         for name in names:
             words = all(isinstance(r.get(name), str) for r in rows)
             table.add_column(
-                escape(_head(name)),
+                escape(head(name)),
                 justify="left" if words else "right",
                 overflow="fold",
             )

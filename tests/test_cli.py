@@ -602,7 +602,7 @@ def test_quantities_as_people_type_them(ask, written):
         (("plan", "--cluster", "loft", "--deadline", "1 day", "--target-loss", "2.2"), 2, "--target-loss needs"),
         (("memory", "--arch", "llama-2-7b", "--tp", "3"), 2, "tp=2 does"),
         (("memory", "--arch", "llama-2-7b", "--tp", "64"), 2, "tp=32 does"),
-        (("memory", "--arch", "llama-2-7b", "--pp", "64"), 2, "use pp=32"),
+        (("memory", "--arch", "llama-2-7b", "--pp", "64"), 2, "use --pp=32"),
         (("memory", "--arch", "llama-2-7b", "--gpus", "8", "--zero", "3"), 2, "use --dp"),
         (("memory", "--params", "7e9", "--dp", "8"), 2, "--dp does not apply"),
         (("memory", "--params", "7e9", "--arch", "llama-2-7b", "--tp", "2"), 2, "--arch, --tp do not"),
@@ -829,12 +829,21 @@ def test_times_and_money_as_people_type_them(ask):
         (("layouts", "--cluster", "loft", "--arch", "llama-3-8b", "--batch", "1k"), ["--batch", "at least 4096"]),
         (("serve", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--prompt", "9", "--answer", "9", "--slowdown", "0.5"), ["slowdown", "0.5", "roofline"]),
         (("mfu", "--tokens-per-second", "1M", "--gpu", "h100-sxm", "--gpus", "8"), ["--arch"]),
+        (("memory", "--layers", "8", "--d-model", "1024", "--d-ff", "4096", "--vocab", "32k", "--heads", "3"), ["--heads=3", "--d-model=1024", "--head-dim"]),
+        (("plan", "--cluster", "8xh100-pcie", "--budget", "$1M"), ["--price=2.5", "--price=2.0:4.0"]),
+        (("plan", "--cluster", "loft", "--deadline", "1d", "--family", "none"), ["--family=none", "--mfu=0.4"]),
+        (("mfu", "--tokens-per-second", "1M", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--gpus", "64", "--count", "half"), ["--count='half'", "causal"]),
+        (("optimal", "-C", "1e22", "--law", "epoch,,rule20"), ["--law", "empty place"]),
+        (("loss", "-N", "7B"), ["--tokens", "see chinchilla-lab loss --help"]),
+        (("fit", "RUNS", "--resamples", "0", "--save", "/nowhere/law.json"), ["/nowhere/law.json", "check the path"]),
         (("check", "-N", "70B", "-D", "1.4T", "-C", "5.88e23", "--price", "2"), ["--price", "--gpu-hours"]),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, tuple) else None,
 )  # fmt: skip
-def test_an_error_names_argument_value_and_way_out(refused, words, says):
-    line = refused(*words, code=2)
+def test_an_error_names_argument_value_and_way_out(refused, tmp_path, words, says):
+    file = tmp_path / "runs.csv"
+    file.write_text(example_csv("grid64"), encoding="utf-8")
+    line = refused(*(str(file) if w == "RUNS" else w for w in words), code=2)
     for word in says:
         assert word in line
 

@@ -17,19 +17,24 @@ __all__ = ["program", "run"]
 # answered; nothing meets what was asked; asked wrongly
 DONE, REFUSED, WRONG = 0, 1, 2
 
-# what the library calls a quantity, and the option that sets it
+# what the library calls a quantity, and the options that may have set it
 OPTIONS = {
-    "n_layers": "--layers", "d_model": "--d-model", "d_ff": "--d-ff",
-    "n_heads": "--heads", "n_kv_heads": "--kv-heads", "head_dim": "--head-dim",
-    "vocab_size": "--vocab", "n_experts": "--experts", "n_active_experts": "--top-k",
-    "seq_len": "--seq", "tp": "--tp", "pp": "--pp", "dp": "--dp", "cp": "--cp",
-    "ep": "--ep", "zero": "--zero", "recompute": "--recompute",
-    "attention": "--attention", "micro_batch": "--micro-batch",
-    "achieved": "--achieved", "dtype": "--dtype", "utilisation": "--mfu",
-    "objective": "--objective", "unique_tokens": "--unique", "shape_family": "--family",
-    "batch_limit": "--batch-limit", "critical_batch": "--critical-batch",
-    "resamples": "--resamples", "N_counts": "--counts", "N_active": "--active-params",
-    "convention": "--convention",
+    "n_layers": ("--layers",), "d_model": ("--d-model",), "d_ff": ("--d-ff",),
+    "n_heads": ("--heads",), "n_kv_heads": ("--kv-heads",),
+    "head_dim": ("--head-dim",), "vocab_size": ("--vocab",),
+    "n_experts": ("--experts",), "n_active_experts": ("--top-k",),
+    "seq_len": ("--seq",), "tp": ("--tp",), "pp": ("--pp",), "dp": ("--dp",),
+    "cp": ("--cp",), "ep": ("--ep",), "zero": ("--zero",),
+    "recompute": ("--recompute",), "attention": ("--attention", "--count"),
+    "micro_batch": ("--micro-batch",), "batch": ("--batch",),
+    "achieved": ("--achieved", "--calibrate-from"), "dtype": ("--dtype",),
+    "utilisation": ("--mfu",), "objective": ("--objective",),
+    "target_loss": ("--target-loss",), "unique_tokens": ("--unique",),
+    "shape_family": ("--family",), "batch_limit": ("--batch-limit",),
+    "critical_batch": ("--critical-batch",), "resamples": ("--resamples",),
+    "N_counts": ("--counts",), "N_active": ("--active-params",),
+    "convention": ("--convention",), "price": ("--price",), "epochs": ("--epochs",),
+    "n_accelerators": ("--gpus",), "slowdown": ("--slowdown", "--calibrate"),
 }  # fmt: skip
 
 
@@ -108,35 +113,55 @@ def run(args: list[str]) -> int:
     command: Any = typer.main.get_command(program({asked}))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        code = _guarded(command, args)
-    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-    for words in dict.fromkeys(told):
-        sys.stderr.write(f"note: {' '.join(words.split())}\n")
-    return code
-
-
-def _guarded(command: Any, args: list[str]) -> int:
-    try:
-        code = command.main(
-            args=args, prog_name="chinchilla-lab", standalone_mode=False
-        )
-    except (ValueError, TypeError, KeyError, OSError) as fault:
-        return _say(fault, REFUSED if _refusal(fault) else WRONG)
-    except typer.Abort:
-        return REFUSED
-    except Exception as fault:
-        # what the parser of options has against them, whichever click it is
-        if not hasattr(fault, "format_message"):
-            raise
-        words = fault.format_message()
-        if words:
+        try:
+            code = command.main(
+                args=args, prog_name="chinchilla-lab", standalone_mode=False
+            )
+        except typer.Abort:
+            return REFUSED
+        except (ValueError, TypeError, KeyError, OSError) as fault:
+            found = getattr(command, "commands", {}).get(asked)
+            return _say(_translated(_words(fault), found), _code(fault))
+        except Exception as fault:
+            # what the parser of options has against them, whichever click it is
+            if not hasattr(fault, "format_message"):
+                raise
+            words = fault.format_message()
+            if not words:
+                return DONE
+            if words.startswith(("Missing", "No such", "Got unexpected")):
+                words = f"{words.rstrip('.')}; see chinchilla-lab "
+                words += f"{asked} --help" if asked in CATALOGUE else "--help"
             return _say(words, getattr(fault, "exit_code", WRONG))
-        return DONE
+    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    for line in dict.fromkeys(told):
+        sys.stderr.write(f"note: {' '.join(line.split())}\n")
     return code if isinstance(code, int) else DONE
 
 
-def _refusal(fault: Exception) -> bool:
-    """Say whether nothing meets what was asked, though it was asked rightly."""
+def _words(fault: Exception) -> str:
+    """Return what a fault says."""
+    if isinstance(fault, OSError) and fault.filename is not None:
+        return f"{fault.filename}: {fault.strerror}; check the path"
+    return str(fault.args[0] if isinstance(fault, KeyError) and fault.args else fault)
+
+
+def _translated(words: str, command: Any) -> str:
+    """Write the names of options for those of the library's arguments."""
+    has = {name for param in getattr(command, "params", ()) for name in param.opts}
+    for name, options in OPTIONS.items():
+        option = next((o for o in options if o in has), None)
+        if option is not None:
+            # a plain word is an argument only where a value follows it
+            end = r"(?!\w)" if "_" in name else "(?==)"
+            words = re.sub(rf"(?<![\w-]){name}{end}", option, words)
+    # a pair is typed with a colon
+    words = re.sub(r"(--[\w-]+)=\(([\d.]+), ([\d.]+)\)", r"\1=\2:\3", words)
+    return re.sub(r"(--[\w-]+)=None", r"\1=none", words)
+
+
+def _code(fault: Exception) -> int:
+    """Return 1 if nothing meets what was asked, though it was asked rightly; else 2."""
     # looked up among what a command has loaded: nothing else can raise them, and help
     # need not wait for numpy
     for module, name in (
@@ -145,15 +170,10 @@ def _refusal(fault: Exception) -> bool:
     ):  # fmt: skip
         found = sys.modules.get(f"chinchilla_lab.{module}")
         if found is not None and isinstance(fault, getattr(found, name)):
-            return True
-    return False
+            return REFUSED
+    return WRONG
 
 
-def _say(fault: Exception | str, code: int) -> int:
-    words = fault.args[0] if isinstance(fault, KeyError) and fault.args else fault
-    line = " ".join(str(words).split())
-    name, sign, rest = line.partition("=")
-    if sign and re.fullmatch(r"\w+", name) and name in OPTIONS:
-        line = f"{OPTIONS[name]}={rest}"
-    sys.stderr.write(f"error: {line}\n")
+def _say(words: str, code: int) -> int:
+    sys.stderr.write(f"error: {' '.join(words.split())}\n")
     return code

@@ -107,8 +107,7 @@ def loss(
     """Loss of a size on a number of tokens."""
     N, D, U = params, tokens, unique
     records = []
-    for name in law.split(","):
-        one = words.loss_law(name)
+    for one in map(words.with_loss, words.laws(law)):
         one.warn_outside(N=np.asarray(N), D=np.asarray(D))
         made = DataLimit(law=one, unique=U).loss(np.asarray(N), np.asarray(D))
         records.append(

@@ -99,7 +99,13 @@ def _changed(published: Law, changes: str, written: str) -> Law:
 
 def laws(names: str) -> list[Law]:
     """Return laws parted by commas."""
-    return [law(name) for name in names.split(",") if name.strip()]
+    parts = [name.strip() for name in names.split(",")]
+    if not all(parts):
+        raise ValueError(
+            f"--law {names!r} has an empty place; write laws parted by commas, for "
+            "example rule20,epoch"
+        )
+    return [law(name) for name in parts]
 
 
 def with_loss(found: Law) -> LossLaw:

@@ -708,12 +708,12 @@ def test_a_narrow_terminal_does_not_cut_what_is_piped():
 def test_no_color_is_heeded_on_a_terminal():
     import pty
 
-    def on_terminal(**environment):
+    def on_terminal(columns=200, **environment):
         near, far = pty.openpty()
         child = subprocess.Popen(
             [sys.executable, "-m", "chinchilla_lab.cli", "optimal", "-C", "1e22"],
             stdout=far, stderr=subprocess.DEVNULL,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "200", **environment},
+            env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **environment},
         )  # fmt: skip
         os.close(far)
         said = b""
@@ -728,6 +728,26 @@ def test_no_color_is_heeded_on_a_terminal():
     plain = on_terminal(NO_COLOR="1")
     assert b"besiroglu-2024" in plain
     assert b"\x1b[" not in plain
+    # on a narrow screen one record stands as a column: no word is folded
+    narrow = on_terminal(columns=72, NO_COLOR="1")
+    assert b"quantity" in narrow
+    assert b"besiroglu-2024" in narrow
+
+
+def test_who_reads_no_further_is_no_error():
+    done = subprocess.run(
+        f"'{sys.executable}' -m chinchilla_lab.cli laws --json | head -1",
+        shell=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+def test_no_words_are_a_question_for_help(capsys):
+    assert main([]) == 0
+    alone = capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert capsys.readouterr() == alone
+    assert "..." not in alone.out.partition("Commands:")[2]  # no summary is cut
 
 
 def test_help_waits_for_no_library():

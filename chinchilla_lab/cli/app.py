@@ -1,5 +1,6 @@
 """The program: its commands, its errors on one line, its exit codes."""
 
+import os
 import re
 import sys
 import warnings
@@ -76,7 +77,6 @@ def program(names: set[str] | None = None) -> typer.Typer:
         "as people write them: 3e24, 400B, 0.4T, 80GiB, 16k, '30 days', $2M, 40%. "
         "Clusters by name or file. Exit codes: 0 answered, 1 nothing meets what was "
         "asked, 2 asked wrongly.",
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -91,6 +91,7 @@ def program(names: set[str] | None = None) -> typer.Typer:
             name,
             cls=Command,
             help=entry.summary,
+            short_help=entry.summary,
             epilog=f"Example: chinchilla-lab {entry.example}",
         )(function)
     return app
@@ -109,6 +110,7 @@ def run(args: list[str]) -> int:
     int
         Exit code: 0, 1 if nothing meets what was asked, 2 if it was asked wrongly, [-]
     """
+    args = args or ["--help"]
     asked = next((word for word in args if not word.startswith("-")), "")
     command: Any = typer.main.get_command(program({asked}))
     with warnings.catch_warnings(record=True) as caught:
@@ -117,8 +119,13 @@ def run(args: list[str]) -> int:
             code = command.main(
                 args=args, prog_name="chinchilla-lab", standalone_mode=False
             )
+            sys.stdout.flush()
         except typer.Abort:
             return REFUSED
+        except BrokenPipeError:
+            # who reads has read enough; nothing is left to flush at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
         except (ValueError, TypeError, KeyError, OSError) as fault:
             found = getattr(command, "commands", {}).get(asked)
             return _say(_translated(_words(fault), found), _code(fault))

@@ -65,6 +65,7 @@ ENDINGS = {
     "_flop_per_s": "FLOP/s", "_flop_per_byte": "FLOP/byte", "_percent": "%",
     "_nats": "nats/token",
 }  # fmt: skip
+FEW = 4  # records that stand side by side where a table is too wide for the screen
 SHARES = ("mfu", "share", "utilisation", "efficiency", "goodput", "error")
 
 
@@ -139,8 +140,37 @@ def emit(
 def _draw(rows: list[Record], title: str, tall: bool) -> None:
     """Draw a table; in a pipe as wide as it needs to be, without colours."""
     from rich.console import Console
-    from rich.markup import escape
+
+    on_screen = sys.stdout.isatty()
+    plain_text = not on_screen or bool(os.environ.get("NO_COLOR"))
+    looks: dict[str, Any] = {
+        "file": sys.stdout,
+        "force_terminal": False if plain_text else None,
+        "color_system": None if plain_text else "auto",
+    }
+    table = _table(rows, title, tall)
+    need = max(_width(table), len(title))
+    if not on_screen:
+        Console(width=need, **looks).print(table)
+        return
+    console = Console(**looks)
+    if need > console.width and not tall and len(rows) <= FEW:
+        table = _table(rows, title, True)
+    console.print(table)
+
+
+def _width(table: Any) -> int:
+    """Return the columns of a terminal that a table fills if nothing is folded."""
+    from rich.console import Console
     from rich.measure import Measurement
+
+    wide = Console(width=10_000)
+    return Measurement.get(wide, wide.options, table).maximum
+
+
+def _table(rows: list[Record], title: str, tall: bool) -> Any:
+    """Lay records out: each in a row or, tall, each in a column."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=escape(title), title_justify="left", show_lines=False)
@@ -157,30 +187,15 @@ def _draw(rows: list[Record], title: str, tall: bool) -> None:
         for name in names:
             cells = (escape(cell(name, r.get(name))) for r in rows)
             table.add_row(escape(head(name)), *cells)
-    else:
-        for name in names:
-            words = all(isinstance(r.get(name), str) for r in rows)
-            table.add_column(
-                escape(head(name)),
-                justify="left" if words else "right",
-                overflow="fold",
-            )
-        for r in rows:
-            table.add_row(*(escape(cell(name, r.get(name))) for name in names))
-    on_screen = sys.stdout.isatty()
-    plain_text = not on_screen or bool(os.environ.get("NO_COLOR"))
-    console = Console(
-        file=sys.stdout, width=None if on_screen else 10_000,
-        force_terminal=False if plain_text else None,
-        color_system=None if plain_text else "auto",
-    )  # fmt: skip
-    if not on_screen:
-        need = Measurement.get(console, console.options, table).maximum
-        console = Console(
-            file=sys.stdout, width=max(need, len(title)), force_terminal=False,
-            color_system=None,
-        )  # fmt: skip
-    console.print(table)
+        return table
+    for name in names:
+        words = all(isinstance(r.get(name), str) for r in rows)
+        table.add_column(
+            escape(head(name)), justify="left" if words else "right", overflow="fold"
+        )
+    for r in rows:
+        table.add_row(*(escape(cell(name, r.get(name))) for name in names))
+    return table
 
 
 def note(words: str) -> None:

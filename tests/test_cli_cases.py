@@ -111,6 +111,11 @@ ASKED = [
         (0, "N_total"): "1.1e9", (0, "lookup / 1.1e9"): ".060",
         (0, "lookup"): "65536000", (0, "head"): "65536000",
         (0, "35 * (1 - lookup / 1.1e9)"): "32.9"}),
+    ("C28", "flops --arch tinyllama-1.1b --tied false --seq 2048 --convention 6N_total,6N_body_and_head", {
+        (0, "flop_per_token"): "6.6003e9", (1, "35 * over_6N"): "32.9"}),
+    # tied, the one table is counted once: the head, whose work is the same
+    ("C28", "flops --arch tinyllama-1.1b --tied true --seq 2048 --convention 6N_total,6N_body_and_head", {
+        (0, "flop_per_token"): "6.2071e9", (1, "flop_per_token"): "6.2071e9"}),
     ("C29", "params --layers 80 --d-model 8192 --d-ff 24576 --vocab 152064 --mlp gated --tied false", {
         (0, "N_total"): "72.29e9"}),
     ("C31", "loss -N 70B -D 400B", {(0, "D"): "4.0000e11"}),

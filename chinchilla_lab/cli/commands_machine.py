@@ -216,7 +216,7 @@ def layouts(
     experts: Experts = None,
     top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     seq: Seq = 4096,
     stack: StackName = None,
     dtype: Dtype = "bf16",

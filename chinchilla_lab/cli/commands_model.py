@@ -67,7 +67,7 @@ def flops(
     experts: Experts = None,
     top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     seq: Seq = 4096,
     convention: Annotated[
         str,
@@ -135,7 +135,7 @@ def params(
     experts: Experts = None,
     top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
@@ -220,7 +220,7 @@ def memory(
     experts: Experts = None,
     top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     tp: Annotated[int, option("--tp", help="tensor parallel", unit="whole")] = 1,
     pp: Annotated[int, option("--pp", help="pipeline stages", unit="whole")] = 1,
     dp: Annotated[int, option("--dp", help="replicas", unit="whole")] = 1,

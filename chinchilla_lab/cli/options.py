@@ -170,7 +170,12 @@ MlpKind = Annotated[
     str, option("--mlp", help="gated (three matrices) or plain (two)", metavar="KIND")
 ]
 Tied = Annotated[
-    str, option("--tied", help="true if the head is the input table", metavar="BOOL")
+    str | None,
+    option(
+        "--tied",
+        metavar="BOOL",
+        help="true if the head is the input table; by default as published, or false",
+    ),
 ]
 Experts = Annotated[
     int | None, option("--experts", help="experts of a layer", unit="whole")
@@ -212,18 +217,19 @@ def sizes(
     head_dim: int | None,
     vocab: int | None,
     mlp: str,
-    tied: str,
+    tied: str | None,
     experts: int | None = None,
     top_k: int | None = None,
 ) -> dict[str, Any]:
     """Collect the numbers of a shape."""
     if mlp not in ("gated", "plain"):
         raise ValueError(f"--mlp {mlp!r}: choose gated or plain")
-    if tied.lower() not in ("true", "false"):
+    if tied is not None and tied.lower() not in ("true", "false"):
         raise ValueError(f"--tied {tied!r}: choose true or false")
     return {
         "n_layers": layers, "d_model": d_model, "d_ff": d_ff, "n_heads": heads,
         "n_kv_heads": kv_heads, "head_dim": head_dim, "vocab_size": vocab,
-        "gated": mlp == "gated", "tied": tied.lower() == "true",
+        "gated": mlp == "gated",
+        "tied": None if tied is None else tied.lower() == "true",
         "n_experts": experts, "n_active_experts": top_k,
     }  # fmt: skip

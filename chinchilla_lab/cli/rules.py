@@ -72,7 +72,7 @@ SIZES = (
 KIND = ("--mlp", "--tied")
 OUTPUT = given("--json", idle=("--csv",), why="give --json or --csv, not both")
 PUBLISHED_SHAPE = given(
-    "--arch", idle=(*SIZES, *KIND),
+    "--arch", idle=(*SIZES, "--mlp"),
     why="--arch is a whole published shape; leave it out and type all sizes",
 )  # fmt: skip
 MACHINE = given(

@@ -1,7 +1,7 @@
 """From what people type to what the library takes: laws, chips, clusters, shapes."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +199,8 @@ def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
         if arch not in SHAPES:
             known = ", ".join(SHAPES)
             raise ValueError(f"--arch: no shape {arch!r}; known: {known}")
-        return SHAPES[arch]
+        found = SHAPES[arch]
+        return replace(found, tied=typed["tied"]) if "tied" in typed else found
     needed = ("n_layers", "d_model", "d_ff", "vocab_size")
     missing = [k for k in needed if k not in typed]
     if missing:

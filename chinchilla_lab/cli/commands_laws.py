@@ -39,7 +39,6 @@ from chinchilla_lab.laws.published import (
     MUENNIGHOFF_2023_REPEATED,
     PUBLISHED,
 )
-from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.shape.run import steps_for_tokens
 from chinchilla_lab.units import FLOP_PER_ND
 
@@ -105,6 +104,8 @@ def loss(
     as_csv: AsCsv = False,
 ) -> None:
     """Loss of a size on a number of tokens."""
+    from chinchilla_lab.planning.losses import DataLimit  # loads the planner
+
     N, D, U = params, tokens, unique
     records = []
     for one in map(words.with_loss, words.laws(law)):

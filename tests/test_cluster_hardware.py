@@ -1,12 +1,14 @@
 """Accelerators and clusters: each figure has its source, a missing one is an error."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
 
 from chinchilla_lab.cluster import ACCELERATORS, Cluster, Price, mfu, ridge_point
 from chinchilla_lab.cluster.accelerators import accelerator_from, accelerator_table
+from chinchilla_lab.planning import plan
 from chinchilla_lab.sources import read_rows
 
 ROOT = Path(__file__).parent.parent
@@ -223,3 +225,44 @@ def test_columns_are_those_that_are_read():
     header = next(csv.reader(path.read_text(encoding="utf-8").splitlines()))
     assert len(header) == len(set(header))
     assert not any("unverified" in row["hbm_gbps"] for row in ROWS)
+
+
+@pytest.mark.parametrize("key", sorted(ACCELERATORS))
+def test_every_chip_can_be_planned_or_says_what_it_lacks(key):
+    """Follow the errors: each names a column, and with all of them given it runs."""
+    made_up = {
+        "bf16_tflops": 100.0, "gemm_bf16_tflops": 80.0, "hbm_gb": 64, "hbm_gbps": 1000,
+        "n_cores": 100, "scaleup_domain": 8, "scaleup_gbps": 200, "scaleout_gbps": 25,
+    }  # fmt: skip
+    own = 'source = "us", where = "test", accessed = "2026-11", evidence = "estimate"'
+    given: dict[str, float] = {}
+    for _ in range(len(made_up) + 1):
+        more = "".join(f"{k} = {v}, " for k, v in given.items())
+        machine = Cluster.from_text(
+            f'n_accelerators = 64\naccelerator = {{like = "{key}", {more}{own}}}'
+        )
+        try:
+            made = plan(machine, deadline=864000.0, thorough=False, price=2.0)
+        except ValueError as fault:
+            (column,) = re.findall(rf'like = "{key}", (\w+) = \.\.\.', str(fault))
+            assert column not in given
+            given[column] = made_up[column]
+        else:
+            assert 0.0 < made.utilisation < 1.0
+            break
+    else:
+        raise AssertionError(given)
+    # what was measured on the best-known chips is all there
+    if key.startswith(("a100", "h100-sxm", "h200", "b200", "gb200", "b300")):
+        assert not given
+
+
+def test_like_another_chip_needs_a_source_of_its_own():
+    with pytest.raises(ValueError, match="does not say source, where, accessed, evid"):
+        Cluster.from_text(
+            'n_accelerators = 8\naccelerator = {like = "mi300x", n_cores = 304}'
+        )
+    with pytest.raises(
+        ValueError, match="like='mi300' is not known; choose from: v100"
+    ):
+        Cluster.from_text('n_accelerators = 8\naccelerator = {like = "mi300"}')

@@ -13,6 +13,7 @@ from chinchilla_lab.cluster import (
     Recipe,
     activation_bytes,
     interleaving_factor,
+    kernel,
     largest_micro_batch,
     memory,
     state_bytes,
@@ -242,3 +243,76 @@ def test_every_view_has_both_units():
     assert "[GB]" in html
     assert "not included" in html
     assert {r.total for r in RECIPES.values()} == {12.0, 16.0, 18.0, 20.0}
+
+
+# --- what a stack was read to do ------------------------------------------------------
+
+NANOTRON = {
+    "1.34B": TransformerShape(
+        n_layers=16, d_model=2048, d_ff=8192, n_heads=32, vocab_size=131072, tied=True
+    ),
+    "3.57B": TransformerShape(
+        n_layers=28, d_model=3072, d_ff=8192, n_heads=32, vocab_size=131072, tied=True
+    ),
+    "8.86B": TransformerShape(
+        n_layers=32, d_model=4096, d_ff=14336, n_heads=32, vocab_size=131072
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "pp", "printed", "job"),
+    [
+        ("1.34B", 1, 2, 940e6, 14098541), ("1.34B", 1, 4, 604e6, 14098548),
+        ("1.34B", 2, 8, 235e6, 14099000), ("3.57B", 1, 2, 2.21e9, 14098558),
+        ("3.57B", 1, 4, 1.31e9, 14098561), ("3.57B", 2, 8, 428e6, 14098734),
+        ("3.57B", 1, 16, 629e6, 14098728), ("8.86B", 1, 2, 4.92e9, 14097157),
+        ("8.86B", 1, 4, 2.73e9, 14097147), ("8.86B", 4, 8, 438e6, 14098941),
+        ("8.86B", 4, 16, 317e6, 14098946),
+    ],
+)  # fmt: skip
+def test_stages_cut_by_cost_hold_the_printed_parameters(model, tp, pp, printed, job):
+    """Local parameters of the first rank, as the jobs of nanotron's sweep print them."""
+    shape = NANOTRON[model]
+    longest, last = kernel.stage_layers(shape, float(pp), 1.0, True)
+    n = shape.params()
+    local = (longest * n.non_embedding / shape.n_layers + n.input_embedding) / tp
+    assert local == pytest.approx(printed, rel=0.005)
+    assert 0 <= last <= longest
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "zero", "printed", "job"),
+    [("1.34B", 1, 0, 25.07, 14113488), ("1.34B", 2, 0, 12.60, 13502031),
+     ("3.57B", 4, 0, 16.79, 13522752), ("3.57B", 2, 0, 33.42, 13502027)],
+)  # fmt: skip
+def test_states_with_buckets_take_twenty_bytes(model, tp, zero, printed, job):
+    """Allocated memory between steps, as printed in GiB: 2 + 6 + 12 bytes each."""
+    found = state_bytes(
+        NANOTRON[model].params().total / tp, "eager-both-gradients", zero
+    )
+    assert found.total / GIB == pytest.approx(printed, rel=0.02)
+
+
+def test_an_eager_gate_keeps_its_activated_half():
+    """Gate, up, activated gate and product in 2 bytes each: 8 f where fused have 6."""
+    shape, plan = NANOTRON["8.86B"], Layout(pp=4, micro_batch=2)
+    fused = memory(shape, plan, 4096, recipe="mixed-adam-both-gradients")
+    eager = memory(shape, plan, 4096, recipe="eager-both-gradients")
+    more = 2 * shape.d_ff * 2 * 4096 * shape.n_layers
+    assert eager.activations - fused.activations == pytest.approx(more)
+    assert eager.states == fused.states
+
+
+def test_the_first_stage_may_be_asked_about():
+    shape, plan = NANOTRON["1.34B"], Layout(pp=2, dp=4, micro_batch=4, zero=1)
+    given = {"recipe": "eager-both-gradients", "head_counted": True}
+    fullest = memory(shape, plan, 4096, **given)
+    first = memory(shape, plan, 4096, **given, stage="first")
+    assert first.logits == 0.0 < fullest.logits
+    # six layers and 14 bytes a logit on the last, ten layers twice on the first
+    layer = first.activations / 20
+    logits = 14 * 4 * 4096 * shape.vocab_size
+    assert fullest.logits == pytest.approx(logits + 6 * layer - 20 * layer)
+    with pytest.raises(ValueError, match="stage='last' is not known"):
+        memory(shape, plan, 4096, stage="last")

@@ -18,7 +18,9 @@ from chinchilla_lab.cluster import (
     step_time,
 )
 from chinchilla_lab.cluster.grid import AXES
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.shape import SHAPES, TransformerShape
+from chinchilla_lab.shape.family import shapes_near
 
 SMALL = TransformerShape(
     n_layers=12, d_model=2048, d_ff=8192, n_heads=16, n_kv_heads=4, vocab_size=32768
@@ -231,3 +233,41 @@ def test_items_of_a_grid_are_those_of_a_layout():
     one = kernel.items(SMALL, g, 64.0, 4096.0, rates, OWN)
     for name in kernel.ITEMS:
         assert np.broadcast_to(many[name], 3)[1] == pytest.approx(float(one[name]))
+
+
+@pytest.mark.parametrize("limit", [None, 4e10])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sequence_parallel": (False, True), "cp": (1, 2), "zero": (1, 0)},
+        {"recompute": ("none", "selective", "full")},
+    ],
+)
+def test_many_shapes_together_are_each_searched_alone(limit, options):
+    """To the last bit: layouts, items, bytes and counts."""
+    shapes = [
+        *(s for f in ("llama", "small") for _, s in shapes_near(2e9, 0.05, f)[:3]),
+        MOE, SMALL, SHAPES["gpt-3"], SHAPES["llama-2-7b"],
+    ]  # fmt: skip
+    clusters = [
+        Cluster(accelerator="h100-sxm-80gb", n_accelerators=n, scaleout_bandwidth=g)
+        for n, g in ((1, 5e10), (48, 5e10), (512, 5e10), (512, 1e9))
+    ]
+    jobs = [Job(s, b, c, limit) for s in shapes for b in (96, 1024) for c in clusters]
+    for stack in ("megatron-bridge", OWN):
+        made = fastest_layouts(jobs, 2048, stack, **options)
+        for job, one in zip(jobs, made, strict=True):
+            try:
+                alone = search(
+                    job.shape, job.cluster, job.batch, 2048, stack, keep=1,
+                    memory_limit=limit, **options,
+                )  # fmt: skip
+            except InfeasibleError:
+                assert one is None
+                continue
+            assert one is not None
+            assert one.step == alone.best
+            assert one.memory == alone.memory[0]
+            assert (one.n_feasible, one.n_ties) == (alone.n_feasible, alone.n_ties)
+            assert one.median_factor == alone.median_factor

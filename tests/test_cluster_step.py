@@ -46,6 +46,9 @@ OVERLAP = Stack(
     dispatch_bytes=1.0,
 )  # fmt: skip
 UNFUSED = OVERLAP.with_(fused=False)
+EAGER = OVERLAP.with_(
+    head_counted=True, gradient_bytes=4.0, bucket=25 * 2**20, logit_traffic=52.0
+)
 
 
 def elsewhere(shape, groups):
@@ -110,6 +113,12 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
     softmax = 0
     if not stack.fused:
         softmax = 12 * heads * tokens * seq_len / t * stack.traffic / hbm
+    cast = cast_back = 0
+    if width == 1:
+        active = shape.d_ff * shape.experts_per_token
+        # 2 bytes in, two copies of 1 byte out
+        cast = 4 * tokens * (2 * h + (q + active) / t) / hbm
+        cast_back = 4 * tokens * (2 * h + (q + 2 * kv + up * active) / t) / hbm
     reduces = 1 if shape.n_experts > 1 and not shape.n_shared_experts else 2
     tp = reduces * (2 * gather(2 * tokens * h, t, 1) + cluster.latency * math.log2(t))
     tp *= 1 - stack.tp_overlap
@@ -128,8 +137,8 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
         again = scores * (2.5 if stack.fused else 2)
         ep_back = ep - min(stack.ep_overlap * ep, backward + again)
         ep -= min(stack.ep_overlap * ep, forward + scores)
-    once = forward + scores + traffic + softmax + tp + cp + ep
-    layer = once + backward + scores * (2.5 if stack.fused else 2)
+    once = forward + scores + traffic + softmax + cast + tp + cp + ep
+    layer = once + cast_back + backward + scores * (2.5 if stack.fused else 2)
     layer += 2 * (traffic + softmax) + tp + 2 * cp + ep_back
     if layout.recompute == "full":
         layer += once + stack.layer_overhead / 3
@@ -137,20 +146,31 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
         layer += scores + softmax
     layer += stack.layer_overhead
     n_layers = shape.n_layers
-    longest = math.ceil(n_layers / (p * v)) * v
+    longest, fewest = math.ceil(n_layers / (p * v)) * v, n_layers // p
+    if stack.head_counted and p > 1:
+        one = shape.params().non_embedding / n_layers
+        costs = [one] * n_layers + [shape.vocab_size * h]
+        # fill each stage until it holds its share of the cost
+        held, stages, done = 0, [], 0.0
+        for cost in costs:
+            held, done = held + (cost == one), done + cost
+            if done >= (len(stages) + 1) * sum(costs) / p - 1e-6 * one:
+                stages.append(held)
+                held = 0
+        longest, fewest = max(stages), stages[-1]
     vocab = shape.vocab_size / t
     head = (
         product(tokens, vocab, h, wide, 2)
         + product(tokens, h, vocab, wide, 2)
         + product(h, vocab, tokens, wide, 2)
-        + stack.traffic * 12 * tokens * vocab / hbm
+        + stack.traffic * stack.logit_traffic * tokens * vocab / hbm
     )
     message = 0
     if p > 1:
         link = outside if t * c * d >= domain else inside
         message = 2 * v * 2 * tokens * h / t / link
     stage = longest * layer + message
-    last = n_layers // p * layer + head + message
+    last = fewest * layer + head + message
     micro = batch // (d * b)
     work = 0
     for _ in range(micro):
@@ -170,11 +190,17 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
         copies = max(t * d * c / e, 1)
         reduce += gather(2 * own, copies, e)
         shard += own / (copies if layout.zero else 1)
+    wide, messages, waits = stack.gradient_bytes / 2, 0, 0
+    if stack.bucket:
+        messages = 2 * body / stack.bucket
+        waits = 2 * (d * c - 1) if layout.zero else 2 * math.log2(d * c)
     if layout.zero == 3:
-        seen = 3 * micro * reduce
+        seen = (2 + wide) * micro * reduce
         seen -= stack.dp_overlap * min(seen, work)
     else:
-        seen = 2 * reduce - min(stack.dp_overlap * 2 * reduce, slow)
+        seen = (1 + wide if layout.zero else 2 * wide) * reduce
+        seen += messages * waits * cluster.latency
+        seen -= min(stack.dp_overlap * seen, slow)
     total = work + seen + 26 * shard / hbm
     nodes = cluster.n_domains
     total *= 1 + stack.jitter * math.log2(nodes)
@@ -195,10 +221,14 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stack", [OVERLAP, UNFUSED], ids=["fused", "unfused"])
+@pytest.mark.parametrize(
+    "stack", [OVERLAP, UNFUSED, EAGER], ids=["fused", "unfused", "eager"]
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c[2].label())
 def test_plain_loop_gives_the_same_time(case, stack):
     shape, cluster, layout, batch, seq_len, dtype = case
+    if stack is EAGER:  # the loop fills whole stages, not chunks
+        layout = replace(layout, n_chunks=1)
     if layout.n_accelerators != cluster.n_accelerators:
         cluster = Cluster(
             accelerator=cluster.accelerator,

@@ -24,7 +24,8 @@ __all__ = [
 
 DTYPES = ("bf16", "fp8", "tf32")
 TERA, MIB = 1e12, 2.0**20
-_REQUIRED = ("name", "sparse", "source", "where", "accessed", "evidence")
+_OWN = ("source", "where", "accessed", "evidence")
+_REQUIRED = ("name", "sparse", *_OWN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,11 +198,12 @@ class Accelerator:
 
     def _rate(self, kind: str, rates: dict[str, float], dtype: str) -> float:
         one_of("dtype", dtype, DTYPES)
+        column = f"{'gemm_' if rates is self.gemm_ceilings else ''}{dtype}_tflops"
         if dtype not in rates:
             has = ", ".join(rates) or "none at all"
             raise ValueError(
                 f"dtype={dtype!r}: no {kind} of {self.name} is known, only for {has}; "
-                "choose one of these, or give a cluster file with the figure"
+                f"choose one of these, or {self._own_file(column)}"
             )
         return rates[dtype]
 
@@ -230,11 +232,19 @@ class Accelerator:
         """
         value = getattr(self, name)
         if value is None or value == "":
+            column = next((c for c, (own, _) in _UNITS.items() if own == name), name)
             raise ValueError(
-                f"{name} of {self.name} is not known; give it in a cluster file "
-                "(Cluster.from_file) or add it to chinchilla_lab/data/accelerators.csv"
+                f"{name} of {self.name} is not known; {self._own_file(column)}"
             )
         return value
+
+    def _own_file(self, column: str) -> str:
+        """Say how a figure that the table lacks is given."""
+        return (
+            "give the figure in a cluster file (Cluster.from_file): accelerator = "
+            f'{{like = "{self.id}", {column} = ..., source = "...", where = "...", '
+            'accessed = "...", evidence = "..."}'
+        )
 
     @property
     def memory(self) -> float:
@@ -304,7 +314,8 @@ def accelerator_from(row: Mapping[str, Any]) -> Accelerator:
     ----------
     row : mapping
         Columns of ``accelerators.csv``, units in their names; an empty cell means that
-        the figure is not known, [-]
+        the figure is not known. ``like`` names a row of the table whose figures hold
+        where none is given; the source must be said all the same, [-]
 
     Returns
     -------
@@ -318,6 +329,11 @@ def accelerator_from(row: Mapping[str, Any]) -> Accelerator:
         where they come from.
     """
     cells = {k: v for k, v in row.items() if str(v).strip() != ""}
+    if "like" in cells:
+        rows = {r["id"]: r for r in read_rows("accelerators.csv")}
+        base = rows[one_of("like", str(cells.pop("like")), rows)]
+        inherited = {k: v for k, v in base.items() if k not in _OWN and v.strip()}
+        cells = inherited | cells
     known = {
         *_UNITS, *_REQUIRED, "id", "notes", "scaleup_link",
         "price_low_usd", "price_high_usd", "price_date", "price_source",

@@ -26,6 +26,7 @@ def layer_activations(
     dropout: bool,
     full: Any = None,
     lean: bool = False,
+    eager: bool = False,
 ) -> Any:
     """Return the bytes of one layer and micro-batch; arrays broadcast."""
     d, f = shape.d_model, shape.d_ff * shape.experts_per_token
@@ -33,7 +34,9 @@ def layer_activations(
     tokens = g.b * seq_len / g.c
     # 2 bytes a value: inputs of two norms, of QKV and of the MLP, and two dropout masks
     whole_width = 8.0 + (2.0 if dropout else 0.0)
-    inner = 6.0 if shape.gated else 4.0
+    # a gate that is not fused keeps its activated half beside the product
+    gate = 8.0 if eager else 6.0
+    inner = gate if shape.gated else 4.0
     if lean:  # outputs of norms and of the MLP's activation are computed again
         whole_width, inner = whole_width - 4.0, inner - 2.0
     cut = 4.0 * q + 4.0 * kv + inner * f

@@ -36,6 +36,7 @@ def bytes_needed(
         stack.fused,
         dropout,
         stack.reserved,
+        stack.head_counted,
     )
     return float(sum(items))
 

@@ -154,48 +154,73 @@ def _divides(a: Any, b: Any) -> Any:
 def conditions(
     shape: TransformerShape,
     g: Degrees,
-    batch: int,
+    batch: Any,
     seq_len: int,
     even: bool,
-    grid: Mapping[str, Sequence[Any]],
+    least: float = 0.0,
 ) -> dict[str, Any]:
     """Say where each condition of a layout holds, memory aside."""
     layers, heads = shape.n_layers, shape.n_heads
-    kv = float(shape.kv_heads)
+    kv = 1.0 * shape.kv_heads
     replicas = np.floor(g.d) == g.d
     cut = (
-        _divides(g.t, float(heads))
+        _divides(g.t, 1.0 * heads)
         & (np.maximum(kv, g.t) % np.minimum(kv, g.t) == 0)
-        & _divides(g.t, float(shape.d_ff))
-        & _divides(g.t, float(shape.d_model))
+        & _divides(g.t, 1.0 * shape.d_ff)
+        & _divides(g.t, 1.0 * shape.d_model)
     )
     sequence = _divides(g.c * np.where(g.sp > 0, g.t, 1.0), float(seq_len))
     pipe = (g.p * g.v <= layers) & ((g.v == 1) | (g.p > 1))
     if even:
-        pipe = pipe & _divides(g.p * g.v, float(layers))
+        pipe = pipe & _divides(g.p * g.v, 1.0 * layers)
     micro = batch / (np.maximum(g.d, 1.0) * g.b)
     steps = (micro == np.floor(micro)) & (micro >= 1.0)
     interleaved = (g.v == 1) | _divides(g.p, micro)
     experts = _divides(g.e, float(shape.n_experts)) & (
         np.floor(g.t * g.c * g.d / g.e) * g.e == g.t * g.c * g.d
     )
-    # stages 2 and 3 do not go with a pipeline; sharding over one replica is none, nor
-    # is cutting a sequence over one accelerator, and the same layout is listed once
-    zero = ((g.zero < 2) | (g.p == 1)) & (
-        (g.zero == min(grid["zero"])) | (g.d * g.c > 1)
-    )
-    if len(set(grid["sequence_parallel"])) > 1:
-        flag = np.array(grid["sequence_parallel"], dtype=np.float64)
-        at = [-1 if name == "sequence_parallel" else 1 for name in AXES]
-        cut = cut & ((g.t > 1) | (flag.reshape(at) == 0.0))
     return {
         "accelerators": replicas, "tp": cut, "sequence": sequence, "experts": experts,
-        "zero": zero, "stages": pipe, "batch": steps, "interleaving": interleaved,
+        "zero": sharded(g, least), "stages": pipe, "batch": steps,
+        "interleaving": interleaved,
     }  # fmt: skip
 
 
-def valid(found: Mapping[str, Any]) -> Any:
+def sharded(g: Degrees, least: float = 0.0) -> Any:
+    """Where a ZeRO stage goes with the replicas and the stages of the pipeline."""
+    # sharding over one replica is no sharding: the least stage of a grid stands for it;
+    # stages 2 and 3 do not go with a pipeline
+    alone = (g.zero == least) | (g.d * g.c > 1)
+    return ((g.zero < 2) | (g.p == 1)) & alone
+
+
+def listed_once(g: Degrees, grid: Mapping[str, Sequence[Any]]) -> Any:
+    """Where no other point of the grid is the same layout."""
+    flags = grid["sequence_parallel"]
+    if len(set(flags)) < 2:
+        return True
+    at = [-1 if name == "sequence_parallel" else 1 for name in AXES]
+    return named_once(g.t, np.array(flags, dtype=np.float64).reshape(at))
+
+
+def named_once(t: Any, flag: Any) -> Any:
+    """Where a sequence is cut over tensor parallel accelerators, or not said to be."""
+    return (t > 1) | (flag == 0.0)
+
+
+def divides(
+    shape: TransformerShape,
+    g: Degrees,
+    batch: Any,
+    seq_len: int,
+    even: bool,
+    least: float = 0.0,
+) -> Any:
     """Where a layout can run at all, memory aside."""
+    return _all(conditions(shape, g, batch, seq_len, even, least))
+
+
+def _all(found: Mapping[str, Any]) -> Any:
     x = found
     small = (x["accelerators"] & x["tp"] & x["sequence"]) & x["experts"]
     return (small & x["zero"]) & (x["stages"] & (x["batch"] & x["interleaving"]))
@@ -228,11 +253,11 @@ def refuse_division(
         "n_chunks=(1,) needs no division",
     }
     found = conditions(
-        shape, degrees_of(grid, n), batch, seq_len, even, grid
-    )  # fmt: skip
+        shape, degrees_of(grid, n), batch, seq_len, even, min(grid["zero"])
+    )
     true = np.True_
     guilty = [name for name in found if not np.any(found[name])] or [
-        name for name in found if np.any(valid({**found, name: true}))
+        name for name in found if np.any(_all({**found, name: true}))
     ]
     reasons = "; ".join(words[name] for name in guilty) or (
         f"batch={batch}, n_layers={shape.n_layers}, n_heads={shape.n_heads} and "

@@ -131,7 +131,8 @@ class Cluster:
         ----------
         path : str or pathlib.Path
             File with ``n_accelerators`` and ``accelerator``: an id, or a table with
-            the columns of ``accelerators.csv``; optional ``domain``,
+            the columns of ``accelerators.csv``, or with ``like = "an id"``, what is
+            different, and its source; optional ``domain``,
             ``scaleout_gbps`` (GB/s, bytes, per accelerator and one way; or words such
             as ``"400 Gb/s"``) and ``latency_us``, [-]
 

@@ -1,7 +1,7 @@
 """Bytes on the fullest accelerator, itemised; what is left out is said."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from chinchilla_lab.cluster.activations import (
     layer_activations,
 )
 from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.kernel import stage_layers
 from chinchilla_lab.cluster.layout import Degrees, Layout, check_interleaving
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import Source
@@ -47,6 +48,10 @@ class Recipe:
         Accumulated gradient, [byte/parameter]
     optimizer : float
         Master copy and moments, [byte/parameter]
+    logits : float, optional
+        Live bytes of a logit where the loss is taken: both widths, [byte]
+    eager : bool, optional
+        Gates are not fused with their products, [-]
     lean : bool, optional
         Outputs of norms and of the activation in the MLP are computed again and not
         kept; that moves bytes, under 1 % of a step, which is not timed, [-]
@@ -64,18 +69,23 @@ class Recipe:
     weights: float
     gradients: float
     optimizer: float
+    logits: float = 6.0
+    eager: bool = False
     lean: bool = False
     label: str = "own"
     source: Source | None = None
 
     def __post_init__(self) -> None:
-        for f in ("weights", "gradients", "optimizer"):
+        for f in ("weights", "gradients", "optimizer", "logits"):
             non_negative(f, getattr(self, f))
 
     @property
     def total(self) -> float:
         """All states together, [byte/parameter]."""
         return self.weights + self.gradients + self.optimizer
+
+
+_EAGER = Source(cite="nanotron", where="optim, models/llama.py and tensor_parallel")
 
 
 def _recipe(w: float, g: float, o: float, label: str, cite: str = "") -> Recipe:
@@ -106,6 +116,25 @@ RECIPES: dict[str, Recipe] = {
         source=Source(
             cite="megatronmoe", where="best_practice/Qwen3, recompute: norm, act"
         ),
+    ),
+    # the loss keeps logits in both widths, a shifted copy and its gradient
+    "eager-fp32grad": Recipe(
+        weights=2.0,
+        gradients=4.0,
+        optimizer=12.0,
+        logits=14.0,
+        eager=True,
+        label="fp32 gradients, nothing fused but attention",
+        source=_EAGER,
+    ),
+    "eager-both-gradients": Recipe(
+        weights=2.0,
+        gradients=6.0,
+        optimizer=12.0,
+        logits=14.0,
+        eager=True,
+        label="the same, and buckets of 16-bit gradients for replicas",
+        source=_EAGER,
     ),
     "fp32-adam": _recipe(4.0, 4.0, 8.0, "all in fp32"),
     "fp32-adam-transient-gradients": _recipe(
@@ -236,7 +265,7 @@ def state_bytes(
     >>> f"{states.total / 2**30:.2f} GiB, {states.total / 1e9:.2f} GB"
     '9.96 GiB, 10.69 GB'
     """
-    used = find_recipe(recipe)
+    used = recipe_of(recipe)
     n, d = float(positive("params", params)), whole("dp", dp)
     stage = Layout(zero=zero).zero
     return MemoryBreakdown(
@@ -249,8 +278,8 @@ def state_bytes(
     )
 
 
-def find_recipe(recipe: Recipe | str) -> Recipe:
-    """Return the recipe itself, by its name if need be."""
+def recipe_of(recipe: Recipe | str) -> Recipe:
+    """Return a recipe, or the one of that name."""
     return (
         recipe
         if isinstance(recipe, Recipe)
@@ -273,6 +302,7 @@ def components(
     fused: bool,
     dropout: bool,
     offset: float,
+    head_counted: bool = False,
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Return the items of :class:`MemoryBreakdown`; arrays broadcast."""
     n = shape.params()
@@ -281,13 +311,13 @@ def components(
     is_mixture = shape.n_experts > 1
     experts = n.mlp * (1.0 - shared) if is_mixture else 0.0
     dense = (n.non_embedding - experts) / layers
-    per_stage = np.ceil(layers / (g.p * g.v)) * g.v
+    per_stage, end = stage_layers(shape, g.p, g.v, head_counted)
     # an end stage of a pipeline holds one vocabulary matrix, a single stage all of
     # them; where layers do not divide, the end stages are the shorter ones
-    table = float(shape.vocab_size * d_model)
-    tables = np.where(g.p > 1, table, float(n.input_embedding + n.head)) + n.positions
-    end = np.floor(layers / g.p)
-    local = np.maximum(end * dense + tables, per_stage * dense) / g.t
+    table = 1.0 * shape.vocab_size * d_model
+    tables = np.where(g.p > 1, table, 1.0 * (n.input_embedding + n.head)) + n.positions
+    first = per_stage if head_counted else end
+    local = np.maximum(first * dense + tables, per_stage * dense) / g.t
     replicas = g.d * g.c
     local_experts = per_stage * experts / layers / g.e
     expert_replicas = np.maximum(g.t * replicas / g.e, 1.0)
@@ -299,11 +329,11 @@ def components(
         )
         for stage in (1, 2, 3)
     ]
-    lean = recipe.lean
-    layer = layer_activations(shape, g, seq_len, fused, dropout, lean=lean)
+    ways = {"eager": recipe.eager, "lean": recipe.lean}
+    layer = layer_activations(shape, g, seq_len, fused, dropout, **ways)
     held = per_stage * in_flight(g.p, g.v, m)
     # one layer lives again in full while its backward pass runs
-    again = layer_activations(shape, g, seq_len, fused, dropout, full=0.0, lean=lean)
+    again = layer_activations(shape, g, seq_len, fused, dropout, full=0.0, **ways)
     tokens = g.b * seq_len / g.c
     gathered = np.where(
         (g.zero >= 3) & (replicas > 1),
@@ -313,8 +343,9 @@ def components(
     buffers = g.full * again + gathered + offset
     kept = layer * held
     # the last stage holds the logits, and one micro-batch where the first holds p
-    logits = 6.0 * tokens * shape.vocab_size / g.t
-    logits = np.maximum(logits + layer * per_stage - kept, 0.0)
+    logits = recipe.logits * tokens * shape.vocab_size / g.t
+    last = end if head_counted else per_stage
+    logits = np.maximum(logits + layer * last - kept, 0.0)
     return (
         recipe.weights * sharded[2],
         recipe.gradients * sharded[1],
@@ -334,6 +365,8 @@ def memory(
     attention: Attention = "fused",
     dropout: bool = False,
     offset: float = 0.0,
+    head_counted: bool = False,
+    stage: Literal["fullest", "first"] = "fullest",
 ) -> MemoryBreakdown:
     """Bytes on the fullest accelerator.
 
@@ -355,6 +388,10 @@ def memory(
         Masks of dropout are kept, [-]
     offset : float, optional
         What the stack takes beside the items, as measured, [byte]
+    head_counted : bool, optional
+        Stages are cut by cost, as in :class:`Stack`, [-]
+    stage : {"fullest", "first"}, optional
+        Stage of the pipeline that is asked about, [-]
 
     Returns
     -------
@@ -384,6 +421,7 @@ def memory(
     '10.1 GiB'
     """
     one_of("attention", attention, ("fused", "unfused"))
+    one_of("stage", stage, ("fullest", "first"))
     m = 2 * layout.pp  # enough for any schedule
     if n_micro_batches is not None:
         m = whole("n_micro_batches", n_micro_batches)
@@ -394,17 +432,18 @@ def memory(
         layout.degrees(),
         float(m),
         float(whole("seq_len", seq_len)),
-        find_recipe(recipe),
+        recipe_of(recipe),
         attention == "fused",
         dropout,
         float(non_negative("offset", offset)),
+        head_counted,
     )
-    return MemoryBreakdown(
-        **{
-            f.name: float(x)
-            for f, x in zip(fields(MemoryBreakdown), items, strict=True)
-        }
-    )
+    found = {
+        f.name: float(x) for f, x in zip(fields(MemoryBreakdown), items, strict=True)
+    }
+    if stage == "first" and layout.pp > 1:
+        found["logits"] = 0.0
+    return MemoryBreakdown(**found)
 
 
 def largest_micro_batch(

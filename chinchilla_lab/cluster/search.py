@@ -15,14 +15,14 @@ from chinchilla_lab.cluster.fitting import bytes_needed, refuse_memory
 from chinchilla_lab.cluster.grid import (
     AXES,
     axes,
-    conditions,
     degrees_of,
+    divides,
+    listed_once,
     refuse_division,
-    valid,
 )
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import Layout
-from chinchilla_lab.cluster.memory import Recipe, components, find_recipe, room
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -38,6 +38,12 @@ Mean distance of the published steps from the median error of their table under 
 upper bound: what all rows of a table share does not change their order.
 """
 SLICE = 4_000_000
+
+
+def tie_of(stack: Stack, shape: TransformerShape) -> float:
+    """Return the share by which two layouts of a stack cannot be told apart."""
+    unknown = np.isnan(stack.error) or (shape.n_experts > 1 and not stack.mixtures)
+    return TIE if unknown else max(stack.error, 0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +228,7 @@ def search(
     top = whole("keep", keep)
     grid = axes(shape, cluster, used, s, even_stages, **options)
     rates = kernel.machine(cluster, used, dtype)
-    limit, bytes_of = room(cluster, memory_limit), find_recipe(recipe)
+    limit, bytes_of = room(cluster, memory_limit), recipe_of(recipe)
     points = divisible = 0
     least: tuple[float, Layout | None] = (np.inf, None)
     times, chosen = [], []
@@ -230,13 +236,15 @@ def search(
     for i, part in enumerate(parts):
         g = degrees_of(part, cluster.n_accelerators)
         sizes = tuple(len(part[name]) for name in AXES)
-        able = valid(conditions(shape, g, sequences, s, even_stages, grid))
+        least_zero = min(grid["zero"])
+        able = divides(shape, g, sequences, s, even_stages, least_zero)
+        able = able & listed_once(g, part)
         fine = np.broadcast_to(able, sizes)
         points += fine.size
         divisible += int(np.count_nonzero(fine))
         w, gr, o, kept, logits, buffers = components(
             shape, g, sequences / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
-            used.reserved,
+            used.reserved, used.head_counted,
         )  # fmt: skip
         total = (w + gr + o) + (kept + logits + buffers)
         fits = fine & (total <= limit)
@@ -256,11 +264,11 @@ def search(
                 if seconds.flags.c_contiguous
                 else seconds[fits]
             )
-            first = (
-                np.argsort(found, kind="stable")[:top]
-                if len(found) <= top
-                else (np.argpartition(found, top)[:top])
-            )
+            near = np.arange(len(found))
+            if len(found) > top:
+                # of equal ones the first of the grid, whatever numpy's partition does
+                near = np.flatnonzero(found <= np.partition(found, top - 1)[top - 1])
+            first = near[np.argsort(found[near], kind="stable")[:top]]
             times.append(found)
             filled = np.broadcast_to(total, sizes)
             for j in first:
@@ -290,14 +298,13 @@ def search(
         _itemised(shape, cluster, layout, sequences, s, dtype, used, rates)
         for _, _, layout in chosen
     )
-    unknown = np.isnan(used.error) or (shape.n_experts > 1 and not used.mixtures)
     return Ranking(
         steps=steps,
         memory=np.array([m for _, m, _ in chosen]),
         seconds=np.concatenate(times),
         n_points=points,
         n_divisible=divisible,
-        tie=TIE if unknown else max(used.error, 0.01),
+        tie=tie_of(used, shape),
     )
 
 

@@ -79,6 +79,16 @@ class Stack:
         Attention keeps its scores on the chip and skips what the mask hides, [-]
     parallel_block : bool
         MLP and attention stand side by side and share their all-reduces, [-]
+    head_counted : bool
+        Pipeline stages are cut by cost, the head counted as the layers that it costs,
+        [-]
+    gradient_bytes : float
+        Width in which gradients are reduced over replicas, [byte]
+    bucket : float
+        16-bit gradients that travel in one message; 0 takes all in one, whose latency
+        is neglected, [byte]
+    logit_traffic : float
+        Bytes that head and loss move for each logit, [byte]
     memory_offset : float
         Bytes beside the itemised ones, fitted on measured memory; where it is 0,
         :data:`RESERVE` is kept free, [byte]
@@ -109,6 +119,10 @@ class Stack:
     mixtures: bool = False
     fused: bool = True
     parallel_block: bool = False
+    head_counted: bool = False
+    gradient_bytes: float = 2.0
+    bucket: float = 0.0
+    logit_traffic: float = 12.0
     memory_offset: float = 0.0
     error: float = float("nan")
     fitted: tuple[str, ...] = ()
@@ -125,7 +139,8 @@ class Stack:
             )
         positive("network", self.network)
         counts = ("traffic", "layer_overhead", "jitter", "step_overhead")
-        for name in (*counts, "memory_offset"):
+        positive("gradient_bytes", self.gradient_bytes)
+        for name in (*counts, "memory_offset", "bucket", "logit_traffic"):
             non_negative(name, getattr(self, name))
         positive("dispatch_bytes", self.dispatch_bytes)
         for name in ("tp_overlap", "dp_overlap", "ep_overlap"):
@@ -197,8 +212,9 @@ TYPICAL = UNCALIBRATED.with_(
 )
 """Where a calibration starts: no bound, for what is hidden cannot be fitted."""
 
+_COUNTED = ("gradient_bytes", "bucket", "logit_traffic")
 _NUMBERS = (
-    *FITTABLE, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes",
+    *FITTABLE, *_COUNTED, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes",
     "memory_offset", "error",
 )  # fmt: skip
 
@@ -210,7 +226,7 @@ def _table() -> dict[str, Stack]:
         given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row.get(k)}
         given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
         fitted = tuple(row["fitted"].split())
-        given |= {k: row[k] == "1" for k in ("fused", "parallel_block")}
+        given |= {k: row[k] == "1" for k in ("fused", "parallel_block", "head_counted")}
         given["mixtures"] = row.get("mixtures") == "1"
         found[row["name"]] = Stack(fitted=fitted, **given)
     return found

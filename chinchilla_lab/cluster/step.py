@@ -9,7 +9,7 @@ from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.fitting import check_fits
 from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout, check_interleaving
-from chinchilla_lab.cluster.memory import Recipe, find_recipe, room
+from chinchilla_lab.cluster.memory import Recipe, recipe_of, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.accounting import flops_per_token
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -436,7 +436,7 @@ def step_time(
     rates = kernel.machine(cluster, used, dtype)
     if check_memory:
         check_fits(
-            shape, cluster, layout, sequences, s, find_recipe(recipe), used,
+            shape, cluster, layout, sequences, s, recipe_of(recipe), used,
             room(cluster, memory_limit), even_stages,
         )  # fmt: skip
     found = kernel.items(

@@ -27,14 +27,10 @@ from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
 from chinchilla_lab.planning.shift import (
-    MeasuredShift,
     Shift,
-    SizeShift,
-    best_on_curve,
     measured_shift,
     mfu_slope,
     shift,
-    size_shift,
 )
 from chinchilla_lab.planning.sizes import (
     by_size,
@@ -55,15 +51,12 @@ __all__ = [
     "Intervals",
     "Lever",
     "Levers",
-    "MeasuredShift",
     "Plan",
     "Problem",
     "RunEstimate",
     "Sensitivity",
     "Shift",
-    "SizeShift",
     "Worth",
-    "best_on_curve",
     "by_size",
     "choose",
     "closure",
@@ -82,7 +75,6 @@ __all__ = [
     "require",
     "sensitivity",
     "shift",
-    "size_shift",
     "solve",
     "solve_at",
     "sweep",

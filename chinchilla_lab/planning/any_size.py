@@ -21,7 +21,7 @@ POINTS, ZOOMS = 241, 6
 def any_size(problem: Problem) -> Plan:
     """Solve for any real N at a given utilisation: zoom a grid in ln N."""
     assert problem.utilisation is not None  # the problem was checked
-    share = problem.utilisation
+    share = problem.utilisation * problem.busy
     start = np.log(problem.first_size())
     low, high = start - np.log(1e3), start + np.log(1e2)
     sizes = np.empty(0)

@@ -221,24 +221,24 @@ def _changes(plan: Plan) -> list[_Change]:
         other = replace(p.cluster, scaleout_bandwidth=network * times)
         made.append(_Change(name, state, p.with_(cluster=other), b, note))  # type: ignore[arg-type]
     for name, times in (("twice the accelerators", 2), ("half the accelerators", 0.5)):
-        n = int(p.n * times)
-        if n >= 1 and p.n * times == n:
-            other = replace(p.cluster, n_accelerators=n)
-            made.append(
-                _Change(name, "open", p.with_(cluster=other), b, f"{n:,}, same batch")
+        n, busy = int(p.n * times), int(p.working * times)
+        if busy >= 1 and (n, busy) == (p.n * times, p.working * times):
+            changed = p.with_(
+                cluster=replace(p.cluster, n_accelerators=n), n_working=busy
             )
+            made.append(_Change(name, "open", changed, b, f"{n:,}, same batch"))
     for name, times, measured in (
         ("twice the batch", 2.0, ""),
         ("batch warm-up", 1.0 / (1.0 - WARMUP_STEPS_SAVED),
          "43 % fewer steps of a 1B model, merrill2025critical"),
     ):  # fmt: skip
-        larger = divisible_batch(int(b * times + 0.5), p.n, "most")
+        larger = divisible_batch(int(b * times + 0.5), p.working, "most")
         if larger > b:
             made.append(
                 _Change(name, "open", p, larger, f"{larger / b:.2f} times the batch",
                         measured)
             )  # fmt: skip
-    capped = divisible_batch(SMALL_BATCH // p.seq_len, p.n, "most")
+    capped = divisible_batch(SMALL_BATCH // p.seq_len, p.working, "most")
     if capped < b:
         made.append(
             _Change("batch above 4.2M tokens", "pulled", p, capped,
@@ -397,6 +397,7 @@ def levers(plan: Plan) -> Levers:
 def _shape_lever(plan: Plan, hourly: float) -> list[Lever]:
     p = plan.problem
     assert plan.shape is not None  # checked by the caller
+    assert plan.speed is not None
     family = p.shape_family or "llama"
     total = float(plan.shape.params().total)
     near: list[TransformerShape] = [
@@ -407,8 +408,9 @@ def _shape_lever(plan: Plan, hourly: float) -> list[Lever]:
     if not len(shares):
         return []
     quarter, median, three = np.percentile(shares, [25.0, 50.0, 75.0])
-    ends = float(plan.utilisation / three), float(plan.utilisation / quarter)
-    factor = float(plan.utilisation / median)
+    own = plan.speed.utilisation
+    ends = float(own / three), float(own / quarter)
+    factor = float(own / median)
     days = plan.days * (factor - 1.0)
     return [
         Lever(

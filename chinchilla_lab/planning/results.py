@@ -34,7 +34,8 @@ class Plan:
     seconds : float
         Time from start to end, failures included, [s]
     utilisation : float
-        6ND over the dense peak while the job runs, [-]
+        6ND over the dense peak of all accelerators, idle ones too, while the job runs,
+        [-]
     goodput : Goodput
         What failures leave of the time, [-]
     score : float
@@ -81,8 +82,13 @@ class Plan:
 
     @property
     def hours(self) -> float:
-        """Accelerator-hours that are paid for, [h]."""
+        """Accelerator-hours that are paid for, those of idle ones too, [h]."""
         return self.seconds * self.problem.n / HOUR
+
+    @property
+    def n_idle(self) -> int:
+        """Accelerators that stand idle and are paid for, [-]."""
+        return self.problem.n - self.problem.working
 
     @property
     def batch_tokens(self) -> float | None:
@@ -174,6 +180,7 @@ class Plan:
             "law": p.law.label,
             "accelerator": p.cluster.chip.name,
             "n_accelerators": p.n,
+            "n_idle": self.n_idle,
             "N": self.N,
             "D": self.D,
             "C_flop": self.C,
@@ -221,6 +228,11 @@ class Plan:
             cells.append(
                 ["shape", f"{s.n_layers} layers, width {s.d_model}, MLP {s.d_ff}, "
                  f"{s.n_heads} heads"]
+            )  # fmt: skip
+        if self.n_idle:
+            cells.append(
+                ["accelerators at work [-]", f"{p.working:,} of {p.n:,}, at "
+                 f"{self.utilisation / p.busy:.1%}; {self.n_idle:,} idle, paid for"]
             )  # fmt: skip
         if self.speed is not None and self.batch_tokens is not None:
             cells += [

@@ -9,7 +9,7 @@ from chinchilla_lab.planning.candidates import finish
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.speed import fastest
+from chinchilla_lab.planning.speed import fastest, search_all
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import DAY, FLOP_PER_ND, GB, HOUR, text
 
@@ -102,7 +102,8 @@ def _again(plan: Plan, problem: Problem, batch: int | None = None) -> Plan | Non
         speed = fastest(problem, plan.shape, used)
         if speed is None:
             return None
-        share, rate = speed.utilisation, speed.tokens_per_second
+        share = speed.utilisation * problem.busy
+        rate = speed.tokens_per_second
         # tokens in whole steps would hide small changes
         made = finish(problem, plan.shape, None, speed, share, rate)
         return made
@@ -188,6 +189,7 @@ def sensitivity(plan: Plan) -> Sensitivity:
         )  # fmt: skip
 
     timed = p.objective != "loss" or p.deadline is not None or p.budget is not None
+    others = _searched_again(plan) if timed else {}
     limits = {
         "deadline": None if p.deadline is None else p.deadline,
         "budget": None if p.budget is None else p.budget,
@@ -206,7 +208,8 @@ def sensitivity(plan: Plan) -> Sensitivity:
             add(name, value / scale, unit, gain, MORE * value / scale)
     if timed:
         # where dollars count, one more accelerator is paid for as long as it works
-        share = (_useful(plan) - float(p.objective in ("cost", "lifetime"))) / p.n
+        gain = _useful(plan, others)
+        share = (gain - float(p.objective in ("cost", "lifetime"))) / p.n
         add("accelerators", p.n, "accelerator", share, 1.0)
     if p.unique_tokens is not None:
         n = np.asarray(plan.N)
@@ -231,13 +234,45 @@ def sensitivity(plan: Plan) -> Sensitivity:
                 time_share=time_share,
             )
         )  # fmt: skip
-    if plan.speed is not None and timed:
-        _machine_rows(plan, base, add)
+    if others:
+        _machine_rows(plan, base, others, add)
     rows.sort(key=lambda w: -w.time_share)
     return Sensitivity(rows=tuple(rows), objective=p.objective)
 
 
-def _useful(plan: Plan) -> float:
+def _searched_again(plan: Plan) -> dict[str, tuple[Problem, int]]:
+    """Search with a little more of each thing; return the problems and batches.
+
+    Empty where the plan has no layout that could be searched again.
+    """
+    p, cluster, batch = plan.problem, plan.problem.cluster, plan.batch
+    if plan.speed is None or plan.shape is None or batch is None:
+        return {}
+    network = cluster.network * (1 + MORE)
+    others = {
+        "twice": (
+            p.with_(
+                cluster=replace(cluster, n_accelerators=2 * p.n),
+                n_working=2 * p.working,
+            ),
+            batch,
+        ),
+        "network": (
+            p.with_(cluster=replace(cluster, scaleout_bandwidth=network)), batch
+        ),
+        "memory": (p.with_(memory_limit=_room(p) * (1 + MORE)), batch),
+        "batch": (p, 2 * batch),
+    }  # fmt: skip
+    search_all((problem, plan.shape, many) for problem, many in others.values())
+    return others
+
+
+def _room(problem: Problem) -> float:
+    own = problem.memory_limit
+    return problem.cluster.chip.memory if own is None else own
+
+
+def _useful(plan: Plan, others: dict[str, tuple[Problem, int]]) -> float:
     """Share of an accelerator's own speed that one more would add.
 
     Twice as many are searched, at the same batch: under a batch limit they add little.
@@ -248,10 +283,10 @@ def _useful(plan: Plan) -> float:
         paid = p.budget / (p.usd_per_hour * p.n / HOUR)
         if p.deadline is None or paid < p.deadline:
             return 0.0
-    if plan.speed is None or plan.shape is None or plan.batch is None:
+    if plan.speed is None or plan.shape is None or not others:
         return 1.0
-    twice = p.with_(cluster=replace(p.cluster, n_accelerators=2 * p.n))
-    more = fastest(twice, plan.shape, plan.batch)
+    twice, batch = others["twice"]
+    more = fastest(twice, plan.shape, batch)
     if more is None:
         return 0.0
     speed = more.tokens_per_second * twice.goodput.share
@@ -260,22 +295,21 @@ def _useful(plan: Plan) -> float:
 
 
 def _machine_rows(
-    plan: Plan, base: Plan, add: Callable[[str, float, str, float, float], None]
+    plan: Plan,
+    base: Plan,
+    others: dict[str, tuple[Problem, int]],
+    add: Callable[[str, float, str, float, float], None],
 ) -> None:
     """Search again with a little more of what the machine has."""
-    p, cluster = plan.problem, plan.problem.cluster
+    p = plan.problem
     now = base.utilisation
-    network = cluster.network
-    faster = replace(cluster, scaleout_bandwidth=network * (1 + MORE))
-    room = cluster.chip.memory if p.memory_limit is None else p.memory_limit
-    for name, value, unit, problem, batch, units in (
-        ("network", network / GB, "GB/s per accelerator",
-         p.with_(cluster=faster), None, MORE * network / GB),
-        ("memory", room / GB, "GB", p.with_(memory_limit=room * (1 + MORE)), None,
-         MORE * room / GB),
-        ("batch", (plan.batch_tokens or 0.0) / 1e6, "million tokens", p,
-         2 * (plan.batch or 1), (plan.batch_tokens or 0.0) / 1e6),
-    ):  # fmt: skip
+    network, room, tokens = p.cluster.network, _room(p), plan.batch_tokens or 0.0
+    for name, value, unit, units in (
+        ("network", network / GB, "GB/s per accelerator", MORE * network / GB),
+        ("memory", room / GB, "GB", MORE * room / GB),
+        ("batch", tokens / 1e6, "million tokens", tokens / 1e6),
+    ):
+        problem, batch = others[name]
         more = _again(plan, problem, batch)
         gain = 0.0 if more is None else max(0.0, more.utilisation / now - 1.0)
         if name == "batch" and p.critical_batch is not None:

@@ -87,33 +87,52 @@ FAMILIES: dict[str, Family] = {
 """Families of :func:`shape_for`: Llama-like with 32,000 or 128,256 rows of vocabulary,
 and small tied models."""
 
+Rung = tuple[int, int, int]
 # neighbours on a ladder are at most 8 % apart: no size within it is further from one
 _REACH = 0.04
 
 
 @cache
-def _ladder(family: str) -> tuple[tuple[int, TransformerShape], ...]:
-    """Every shape of a family, by size."""
+def _shape(family: str, d: int, layers: int) -> TransformerShape:
+    make = FAMILIES[family]
+    heads = d // make.head_dim
+    return TransformerShape(
+        n_layers=layers,
+        d_model=d,
+        d_ff=round(make.ff_ratio * d / make.ff_multiple) * make.ff_multiple,
+        n_heads=heads,
+        n_kv_heads=heads // make.kv_group,
+        vocab_size=make.vocab_size,
+        gated=make.gated,
+        tied=make.tied,
+    )
+
+
+@cache
+def _ladder(family: str) -> tuple[Rung, ...]:
+    """Total, width and layers of every shape of a family, by size.
+
+    A family has thousands of shapes: a shape is made where it is asked for.
+    """
     make = FAMILIES[family]
     step = make.head_dim * make.kv_group
-    shapes = []
+    rungs = []
     for d in range(make.widths[0], make.widths[1] + 1, step):
-        f = round(make.ff_ratio * d / make.ff_multiple) * make.ff_multiple
-        heads = d // make.head_dim
         low, high = d / make.aspect[1], d / make.aspect[0]
-        for layers in range(max(2, round(low)), round(high) + 1):
-            shape = TransformerShape(
-                n_layers=layers,
-                d_model=d,
-                d_ff=f,
-                n_heads=heads,
-                n_kv_heads=heads // make.kv_group,
-                vocab_size=make.vocab_size,
-                gated=make.gated,
-                tied=make.tied,
-            )
-            shapes.append((shape.params().total, shape))
-    return tuple(sorted(shapes, key=lambda pair: (pair[0], pair[1].d_model)))
+        # each layer adds the same
+        one, two = (_shape(family, d, k).params().total for k in (1, 2))
+        rungs += [
+            (one + (layers - 1) * (two - one), d, layers)
+            for layers in range(max(2, round(low)), round(high) + 1)
+        ]
+    return tuple(sorted(rungs))
+
+
+def _close(ladder: tuple[Rung, ...], wanted: float, rtol: float) -> list[Rung]:
+    """Return the rungs whose total is within a share of what is wanted."""
+    low, high = wanted * (1.0 - rtol) - 1.0, wanted * (1.0 + rtol) + 1.0
+    first, last = (bisect_left(ladder, x, key=lambda r: r[0]) for x in (low, high))
+    return [r for r in ladder[first:last] if abs(r[0] / wanted - 1.0) <= rtol]
 
 
 def shapes_near(
@@ -143,11 +162,9 @@ def shapes_near(
     """
     one_of("family", family, FAMILIES)
     wanted = float(positive("N", N))
-    ladder = _ladder(family)
-    first = bisect_left(ladder, wanted * (1.0 - rtol) - 1.0, key=lambda pair: pair[0])
-    last = bisect_left(ladder, wanted * (1.0 + rtol) + 1.0, key=lambda pair: pair[0])
-    close = [p for p in ladder[first:last] if abs(p[0] / wanted - 1.0) <= rtol]
-    return sorted(close, key=lambda pair: abs(pair[0] - wanted))
+    close = _close(_ladder(family), wanted, rtol)
+    near = sorted(close, key=lambda rung: abs(rung[0] - wanted))
+    return [(total, _shape(family, d, layers)) for total, d, layers in near]
 
 
 def shape_for(N: float, family: str = "llama") -> TransformerShape:
@@ -194,12 +211,15 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
             f"{text(smallest, 'parameter')} to {text(largest, 'parameter')}; "
             f"other families: {', '.join(f for f in FAMILIES if f != family)}"
         )
-    close = [pair for pair in ladder if abs(pair[0] / wanted - 1.0) <= 0.01]
+    close = _close(ladder, wanted, 0.01)
     if not close:
-        return min(ladder, key=lambda pair: abs(pair[0] - wanted))[1]
+        _, d, layers = min(ladder, key=lambda rung: abs(rung[0] - wanted))
+        return _shape(family, d, layers)
     usual = FAMILIES[family].usual_aspect
 
-    def oddity(shape: TransformerShape) -> float:
-        return abs(log(shape.d_model / shape.n_layers / usual))
+    def oddity(rung: Rung) -> tuple[float, float]:
+        total, d, layers = rung
+        return abs(log(d / layers / usual)), abs(total - wanted)
 
-    return min(close, key=lambda pair: (oddity(pair[1]), abs(pair[0] - wanted)))[1]
+    _, d, layers = min(close, key=oddity)
+    return _shape(family, d, layers)

@@ -128,6 +128,8 @@ def memory_score(table: str = "bloom-memory") -> MemoryScore:
                 recipe=r["recipe"],
                 attention="fused" if r["attention"] == "fused" else "unfused",
                 dropout=r["attention"] != "fused",
+                head_counted=r["head_counted"] == "1",
+                stage="first" if r["stage"] == "first" else "fullest",
             ).total
             for r in rows
         ]

@@ -27,6 +27,7 @@ UNUSED = {
     "is not stated",
     "nanotron_tp_sweep_3b": "the length of its sequences is not stated",
     "megascale2024_fig9_weak530b": "batch and plan are not stated",
+    "KempnerForge, H200": "a stack without calibration, on nodes of four",
 }
 """Published tables that are not scored, and why."""
 
@@ -35,6 +36,11 @@ UNUSED = {
 def published_rows(name: str = "published_runs.csv") -> tuple[dict[str, str], ...]:
     """Return the rows of a table of published runs as text."""
     return tuple(read_rows(name))
+
+
+def all_steps() -> tuple[dict[str, str], ...]:
+    """Return the rows of both files of measured steps."""
+    return published_rows() + published_rows("published_runs_unseen.csv")
 
 
 def shape_of(row: Mapping[str, str]) -> TransformerShape:
@@ -66,9 +72,17 @@ def _seconds(row: Mapping[str, str], shape: TransformerShape) -> float:
         return tokens / (value * n)
     if kind == "hardware_tflops_full":
         return hardware_flops(shape, s, row["recompute"]) * tokens / (n * value * 1e12)
-    if kind == "mfu_full":
+    if kind.startswith("mfu_"):
         rate = value / 100.0 * ACCELERATORS[row["accelerator"]].peak(row["dtype"])
-        return model_flops(shape, s, "full") * tokens / (n * rate)
+        each = model_flops(shape, s, "full")
+        if kind == "mfu_all_tables":
+            # six FLOP for every stored parameter: the input table too, which is a
+            # second copy where tied tables lie on two stages of a pipeline
+            copies = 1 + (not shape.tied or int(row["pp"]) > 1)
+            each += 6.0 * (copies - 1) * shape.vocab_size * shape.d_model
+        else:
+            one_of("quantity", kind, ("mfu_full",))
+        return each * tokens / (n * rate)
     one_of("quantity", kind, ("model_tflops_full", "model_tflops_causal"))
     flop = model_flops(shape, s, "causal" if kind.endswith("causal") else "full")
     return flop * tokens / (n * value * 1e12)
@@ -120,11 +134,12 @@ def measured(table: str, use: str = "") -> tuple[MeasuredStep, ...]:
     >>> len(measured("megatron-2021"))
     7
     """
-    one_of("table", table, sorted({row["table"] for row in published_rows()}))
+    rows = all_steps()
+    one_of("table", table, sorted({row["table"] for row in rows}))
     one_of("use", use, ("", "fit", "test", "dropped"))
     return tuple(
         step_of(row)
-        for row in published_rows()
+        for row in rows
         if row["table"] == table
         and (row["use"] == use if use else row["use"] != "dropped")
     )

@@ -119,7 +119,7 @@ def test_an_ideal_machine_searched_in_earnest_is_compute_optimal():
     stack = STACKS["uncalibrated"].with_(attention=1.0)
     made = plan(
         machine, deadline=30 * DAY, stack=stack, reliability=None, seq_len=1024,
-        batch_limit=float("inf"), price=1.0,
+        batch_limit=float("inf"), price="1@2026-11",
     )  # fmt: skip
     # attention counts in the step and not in 6ND, which favours width by a trifle;
     # 3 % of N cost 0.03 % of the compute

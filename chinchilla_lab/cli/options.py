@@ -54,7 +54,12 @@ StackName = Annotated[
     str | None, option("--stack", help="software constants, such as megatron-bridge")
 ]
 PriceRange = Annotated[
-    str | None, option("--price", help="USD per accelerator-hour", metavar="LOW[:HIGH]")
+    str | None,
+    option(
+        "--price",
+        help="USD per accelerator-hour and its date, 2:3@2026-11",
+        metavar="LOW[:HIGH]@DATE",
+    ),
 ]
 
 
@@ -81,15 +86,13 @@ def sizes(
     }  # fmt: skip
 
 
-def price_of(written: str | None) -> tuple[float, float] | None:
-    """Read a price or a range of one."""
+def price_of(written: str | None) -> Any:
+    """Read a dated price or a range of one."""
     if written is None:
         return None
-    from chinchilla_lab.units import parse
+    from chinchilla_lab.cluster.cost import as_price
 
-    low, _, high = written.partition(":")
-    first = parse(low, "USD")
-    return first, parse(high, "USD") if high else first
+    return as_price(written)
 
 
 SomeParams = Annotated[

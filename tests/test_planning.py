@@ -58,7 +58,12 @@ from chinchilla_lab.units import DAY, FLOP_PER_ND
 from chinchilla_lab.validation import measured, scores
 
 LAW = BESIROGLU_2024
-IDEAL = {"utilisation": 0.4, "shape_family": None, "reliability": None, "price": 2.0}
+IDEAL = {
+    "utilisation": 0.4,
+    "shape_family": None,
+    "reliability": None,
+    "price": "2@2026-11",
+}
 
 
 def h100(n):
@@ -357,8 +362,10 @@ def test_worn_out_data_stop_the_clock():
 
 
 def test_serving_counts_against_the_budget():
-    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": 2.0}))
-    served = plan(LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": 2.0}))
+    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": "2@2026-11"}))
+    served = plan(
+        LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": "2@2026-11"})
+    )
     assert served.N < free.N
     assert served.loss > free.loss
     assert served.dollars + served.serving_dollars == pytest.approx(2e5, rel=1e-6)

@@ -36,7 +36,8 @@ class Cluster:
         Network per accelerator, one way, nominal; by default the typical figure of the
         chip's table, [byte/s]
     latency : float, optional
-        Time of one step of a collective without bytes, [s]
+        Time of one round of a collective without bytes; a collective over g
+        accelerators takes the logarithm of g to the base 2 of them, rounded up, [s]
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,8 +59,29 @@ def test_every_row_says_where_it_comes_from(row):
 def test_sources_have_entries():
     text = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     for row in ROWS:
-        if not row["source"].startswith("http"):
-            assert f"{{{row['source']}," in text
+        for source in (row["source"], row["cores_source"]):
+            if source and not source.startswith("https://"):
+                assert f"{{{source}," in text, source
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_C45_a_row_counts_one_card_and_says_who_read_the_vendor(row):
+    """A table gave one die's rate for a card of two (MI250X), and vendors for sources."""
+    assert row["per"] == (
+        "chip" if row["scaleup_link"][:3] in ("ICI", "Neu") else "card"
+    )
+    assert bool(row["cores_source"]) == bool(row["n_cores"])
+    read = row["source"].startswith("https://awsdocs")
+    assert row["evidence"] == ("vendor" if read else "secondary")
+    assert re.fullmatch(r"20\d\d-\d\d", row["accessed"])
+    assert ACCELERATORS[row["id"]].per in ACCELERATORS[row["id"]]._repr_html_()
+
+
+def test_C45_cores_of_two_dies_are_added():
+    """Chips and Cheese: 74 multiprocessors enabled on each die of a B200, 148 in all."""
+    assert ACCELERATORS["b200-sxm"].n_cores == 2 * 74
+    assert ACCELERATORS["b200-sxm"].cores_source == "chipsandcheese"
+    assert ACCELERATORS["gb200-nvl72"].n_cores == 18944 // 128
 
 
 def test_C45_corrected_figures():

@@ -220,3 +220,13 @@ def test_items_of_a_grid_are_those_of_a_layout():
     one = kernel.items(SMALL, g, 64.0, 4096.0, rates, OWN)
     for name in kernel.ITEMS:
         assert np.broadcast_to(many[name], 3)[1] == pytest.approx(float(one[name]))
+
+
+def test_one_value_of_an_axis_needs_no_list():
+    shape = SHAPES["llama-3-8b"]
+    machine = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    one = search(shape, machine, 64, 8192, tp=4)
+    assert one.best.layout == search(shape, machine, 64, 8192, tp=(4,)).best.layout
+    for wrong in (None, 2.5, True, object()):
+        with pytest.raises(ValueError, match=r"^tp="):
+            search(shape, machine, 64, 8192, tp=wrong)

@@ -32,7 +32,7 @@ __all__ = [
 DTYPES = ("bf16", "fp8", "tf32")
 TERA, MIB = 1e12, 2.0**20
 _REQUIRED = ("name", "sparse", "source", "where", "accessed", "evidence")
-_WORDS = ("id", "scaleup_link", "notes")
+_WORDS = ("id", "cores_source", "scaleup_link", "notes")
 _EVIDENCE = ("vendor", "measured", "paper", "secondary", "estimate")
 _PER = ("card", "die", "chip")
 
@@ -125,6 +125,8 @@ class Accelerator:
         Memory bandwidth, [byte/s]
     n_cores : int, optional
         Processors among which a matrix product is cut (SMs), [-]
+    cores_source : str, optional
+        Who counted them: a key of the bibliography or an address, [-]
     scaleup_link : str, optional
         Kind of the link inside a domain, [-]
     scaleup_bandwidth : float, optional
@@ -166,6 +168,7 @@ class Accelerator:
     device_bytes: float | None = None
     hbm_bandwidth: float | None = None
     n_cores: int | None = None
+    cores_source: str = ""
     scaleup_link: str = ""
     scaleup_bandwidth: float | None = None
     scaleup_measured: float | None = None

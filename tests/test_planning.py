@@ -58,7 +58,12 @@ from chinchilla_lab.units import DAY, FLOP_PER_ND
 from chinchilla_lab.validation import measured, scores
 
 LAW = BESIROGLU_2024
-IDEAL = {"utilisation": 0.4, "shape_family": None, "reliability": None, "price": 2.0}
+IDEAL = {
+    "utilisation": 0.4,
+    "shape_family": None,
+    "reliability": None,
+    "price": "2@2026-11",
+}
 
 
 def h100(n):
@@ -119,7 +124,7 @@ def test_an_ideal_machine_searched_in_earnest_is_compute_optimal():
     stack = STACKS["uncalibrated"].with_(attention=1.0)
     made = plan(
         machine, deadline=30 * DAY, stack=stack, reliability=None, seq_len=1024,
-        batch_limit=float("inf"), price=1.0,
+        batch_limit=float("inf"), price="1@2026-11",
     )  # fmt: skip
     # attention counts in the step and not in 6ND, which favours width by a trifle;
     # 3 % of N cost 0.03 % of the compute
@@ -382,8 +387,10 @@ def test_worn_out_data_of_any_size_meet_a_brute_force(days):
 
 
 def test_serving_counts_against_the_budget():
-    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": 2.0}))
-    served = plan(LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": 2.0}))
+    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": "2@2026-11"}))
+    served = plan(
+        LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": "2@2026-11"})
+    )
     assert served.N < free.N
     assert served.loss > free.loss
     assert served.dollars + served.serving_dollars == pytest.approx(2e5, rel=1e-6)

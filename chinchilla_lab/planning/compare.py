@@ -19,12 +19,15 @@ from chinchilla_lab.planning.doubt import intervals
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.tables import html_table
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
 
 FORMATS = ("csv", "json", "md")
 SAME_COMPUTE = 0.05
+# quantities that a page writes as people do; the files keep every digit
+_UNITS = {"N": "parameter", "D": "token", "batch_tokens": "token", "usd_low": "USD",
+          "usd_high": "USD", "inference_tokens": "token"}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +85,24 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        rows = [
-            [name, *(_shown(r.get(name)) for r in self.records)]
-            for name in self.records[0]
-            if name != "label"
-        ]
+        rows, same = [], []
+        for name in self.records[0]:
+            unit = _UNITS.get(name, "")
+            cells = [_shown(r.get(name), unit) for r in self.records]
+            if name == "label" or not any(cells):
+                continue  # what no plan knows needs no row
+            head = name.replace("_", " ") + (f" [{unit}]" if unit else "")
+            if len(cells) > 1 and len(set(cells)) == 1:
+                same.append(f"{head} {cells[0]}")
+            else:
+                rows.append([head, *cells])
         word = (
             "the same compute within 5 %"
             if self.same_compute
             else f"compute differs by a factor of {self.compute_ratio:.2f}"
         )
+        if same:
+            word += f"; the same for all: {', '.join(same)}"
         return html_table(("", *heads), rows, word)
 
 
@@ -103,9 +114,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, unit: str = "") -> str:
     if value is None or _plain(value) is None:
         return ""
+    if unit and isinstance(value, int | float | np.number):
+        return text(float(value), unit)
     if isinstance(value, float | np.floating):
         return f"{value:.5g}"
     return str(value)

@@ -34,6 +34,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
     log_axis,
 )
 from chinchilla_lab.laws import DEFAULT
@@ -410,7 +411,7 @@ def plot_batch_days(critical: float, shape: str = "hall", n: int = 16384) -> Dra
         ax.minorticks_off()
         ax.set_xlabel("batch [token]")
         ax.set_ylabel("run [day]")
-        ax.legend(loc="upper right", bbox_to_anchor=(0.83, 1.0), fontsize=8)
+        legend_above(ax, ncols=2, rows=2)
 
     return draw_on_figure(draw, series)
 
@@ -544,7 +545,7 @@ def draw_interval(ax: "Axes", series: Series) -> None:
     log_axis(ax, "y", 0.01, 110.0, "")
     ax.set_xlabel("work between checkpoints [min]")
     ax.set_ylabel("share of the time [%]")
-    ax.legend(loc="lower right", ncols=2, fontsize=7.5, columnspacing=0.8)
+    ax.legend(loc="lower left", ncols=2, fontsize=7.5, columnspacing=0.8)
 
 
 def series_nodes(

@@ -25,9 +25,31 @@ __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
 
 FORMATS = ("csv", "json", "md")
 SAME_COMPUTE = 0.05
-# quantities that a page writes as people do; the files keep every digit
-_UNITS = {"N": "parameter", "D": "token", "batch_tokens": "token", "usd_low": "USD",
-          "usd_high": "USD", "inference_tokens": "token"}  # fmt: skip
+# how a page names and writes what the files hold with every digit
+_HEADS = {
+    "n_accelerators": ("accelerators", ""),
+    "N": ("N [parameter]", "parameter"),
+    "D": ("D [token]", "token"),
+    "C_flop": ("C = 6ND [FLOP]", "FLOP"),
+    "loss_nats": ("loss [nats/token]", ""),
+    "tokens_per_param": ("D/N [token/parameter]", ""),
+    "epochs": ("epochs [-]", ""),
+    "N_over_compute_optimal": ("N over compute-optimal [-]", ""),
+    "n_layers": ("layers", ""),
+    "d_model": ("width", ""),
+    "d_ff": ("MLP width", ""),
+    "n_heads": ("heads", ""),
+    "batch_tokens": ("batch [token]", "token"),
+    "memory_gb": ("memory [GB]", ""),
+    "utilisation_6nd": ("6ND over peak, in the step [-]", ""),
+    "goodput": ("time kept by failures [-]", ""),
+    "days": ("time [day]", ""),
+    "accelerator_hours": ("accelerator-hours [h]", ""),
+    "usd_low": ("cost, least [USD]", "USD"),
+    "usd_high": ("cost, most [USD]", "USD"),
+    "price_date": ("prices of", ""),
+    "inference_tokens": ("served [token]", "token"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +109,10 @@ class Comparison:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
         rows, same = [], []
         for name in self.records[0]:
-            unit = _UNITS.get(name, "")
+            head, unit = _HEADS.get(name, (name.replace("_", " "), ""))
             cells = [_shown(r.get(name), unit) for r in self.records]
             if name == "label" or not any(cells):
                 continue  # what no plan knows needs no row
-            head = name.replace("_", " ") + (f" [{unit}]" if unit else "")
             if len(cells) > 1 and len(set(cells)) == 1:
                 same.append(f"{head} {cells[0]}")
             else:
@@ -118,7 +139,7 @@ def _shown(value: Any, unit: str = "") -> str:
     if value is None or _plain(value) is None:
         return ""
     if unit and isinstance(value, int | float | np.number):
-        return text(float(value), unit)
+        return text(float(value), unit).removesuffix(f" {unit}")
     if isinstance(value, float | np.floating):
         return f"{value:.5g}"
     return str(value)

@@ -508,36 +508,46 @@ def accelerator_table() -> str:
     str
         HTML with units in the header, [-]
     """
-    rows = []
+    rates, links = [], []
     for chip in ACCELERATORS.values():
         price = chip.price
-        rows.append(
+        rates.append(
             [
                 chip.name,
                 *(
                     f"{chip.peaks[d] / TERA:g}" if d in chip.peaks else ""
                     for d in DTYPES
                 ),
-                *(
-                    "" if value is None else f"{value / unit:g}"
-                    for value, unit in (
-                        (chip.gemm_ceilings.get("bf16"), TERA),
-                        (chip.hbm_bytes, GB),
-                        (chip.hbm_bandwidth, GB),
-                        (chip.scaleup_bandwidth, GB),
-                        (chip.scaleup_domain, 1),
-                        (chip.scaleout_bandwidth, GB),
-                    )
-                ),
+                _given(chip.gemm_ceilings.get("bf16"), TERA),
                 f"{price.low:g}-{price.high:g} ({price.date})" if price else "",
+            ]
+        )
+        links.append(
+            [
+                chip.name,
+                _given(chip.hbm_bytes, GB),
+                _given(chip.hbm_bandwidth, GB),
+                _given(chip.scaleup_bandwidth, GB),
+                _given(chip.scaleup_domain, 1),
+                _given(chip.scaleout_bandwidth, GB),
             ]
         )
     return html_table(
         (
             "accelerator", "bf16 [TFLOP/s]", "fp8 [TFLOP/s]", "tf32 [TFLOP/s]",
-            "best bf16 product [TFLOP/s]", "memory [GB]", "memory [GB/s]",
-            "scale-up [GB/s]", "domain", "scale-out [GB/s]", "price [USD/h]",
+            "best bf16 product [TFLOP/s]", "price [USD/h]",
         ),
-        rows,
-        "dense rates; links one way, per accelerator; empty where no source was found",
+        rates,
+        "dense rates; empty where no source was found",
+    ) + html_table(
+        (
+            "accelerator", "memory [GB]", "memory [GB/s]", "scale-up [GB/s]", "domain",
+            "scale-out [GB/s]",
+        ),
+        links,
+        "links one way, per accelerator",
     )  # fmt: skip
+
+
+def _given(value: float | None, unit: float) -> str:
+    return "" if value is None else f"{value / unit:g}"

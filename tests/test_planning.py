@@ -354,6 +354,25 @@ def test_no_plan_runs_above_the_peak():
         plan(machine, deadline=30 * DAY, stack=fast)
 
 
+@pytest.mark.parametrize("C", [1e24, 1e26])
+def test_the_last_float_of_a_law_chooses_no_size(C):
+    """Where repeats add nothing the valley has no lowest point: the smallest size."""
+    nudged = [LAW, *(
+        LAW.with_(**{k: float(np.nextafter(getattr(LAW, k), to))})
+        for k in ("E", "A", "beta") for to in (0.0, 9e9)
+    )]  # fmt: skip
+    made = [
+        plan(LOFT, law=law, compute=C, unique_tokens=5e10, **IDEAL) for law in nudged
+    ]
+    for p in made[1:]:
+        assert pytest.approx(made[0].N, rel=1e-6) == p.N
+    limit = DataLimit(law=LAW, unique=5e10)
+    assert limit.loss(made[0].N, C / (6.0 * made[0].N)) == pytest.approx(
+        min(limit.loss(N, C / (6.0 * N)) for N in np.geomspace(1e9, 1e13, 2000)),
+        abs=2e-9,
+    )
+
+
 def test_worn_out_data_stop_the_clock():
     short, long = (plan(LOFT, deadline=d * DAY, unique_tokens=1e9) for d in (3, 300))
     # of plans with the same loss the soonest, whatever the deadline

@@ -476,14 +476,14 @@ def test_plan_with_every_limit(ask, tmp_path):
     rows = ask(
         "plan", "--cluster", "64xh100-sxm", "--objective", "lifetime", "--target-loss", "2.1",
         "--inference", "1T", "--unique", "200B", "--budget", "$1M", "--law", "hoffmann-tex",
-        "--batch-limit", "4M", "--price", "2:3", "--failures", "10", "--restart", "10 min",
+        "--batch-limit", "4M", "--price", "2:3@2026-11", "--failures", "10", "--restart", "10 min",
         "--stack", "llama-3", "--seq", "8192", "--keep", "3", "--out", str(kept),
     )  # fmt: skip
     from chinchilla_lab.cluster import DEFAULT_RELIABILITY
 
     made = plan(
         LOFT, objective="lifetime", target_loss=2.1, inference_tokens=1e12, unique_tokens=2e11,
-        budget=1e6, law=HOFFMANN_2022, batch_limit=4e6, price=(2.0, 3.0), stack="llama-3",
+        budget=1e6, law=HOFFMANN_2022, batch_limit=4e6, price="2:3@2026-11", stack="llama-3",
         seq_len=8192, keep=3,
         reliability=DEFAULT_RELIABILITY.with_(failures_per_node_day=0.01, band=(0.01, 0.01), restart=600.0),
     )  # fmt: skip
@@ -638,11 +638,14 @@ def test_shares_are_read_as_they_are_printed(ask):
     assert ask(*words, "--mfu", "40%") == ask(*words, "--mfu", "0.4")
 
 
-def test_prices_are_dated(ask):
+def test_prices_are_dated(ask, capsys):
     words = ("time", "-N", "7B", "-D", "1T", "--gpu", "h100-sxm", "--gpus", "64")
     known = ask(*words, "--mfu", "0.4")[0]
     assert known["price_date"] == ACCELERATORS["h100-sxm-80gb"].price.date
-    assert ask(*words, "--mfu", "0.4", "--price", "2")[0]["price_date"] == "undated"
+    own = ask(*words, "--mfu", "0.4", "--price", "2@2026-11")[0]
+    assert (own["price_date"], own["usd_low"]) == ("2026-11", own["usd_high"])
+    assert main([*words, "--mfu", "0.4", "--price", "2"]) != 0
+    assert "'2@2026-11'" in capsys.readouterr().err
 
 
 def test_a_converted_law_says_so(capsys):
@@ -835,7 +838,7 @@ def test_times_and_money_as_people_type_them(ask):
         (("time", "-N", "7B", "-D", "1T", "--gpus", "8.5", "--gpu", "h100-sxm"), ["--gpus", "8.5", "whole"]),
         (("plan", "--cluster", "loft", "--deadline", "soon"), ["--deadline", "'soon'", "30 days"]),
         (("plan", "--cluster", "loft", "--budget", "30 days"), ["--budget", "30 days", "$2M"]),
-        (("plan", "--cluster", "loft", "--deadline", "1d", "--price", "3:2"), ["--price", "3:2", "2:3"]),
+        (("plan", "--cluster", "loft", "--deadline", "1d", "--price", "3:2@2026-11"), ["--price", "high=2 is below low=3"]),
         (("optimal", "-C", "1e22,,2e22"), ["--compute", "1e22,,2e22", "empty"]),
         (("optimal", "-C", "1e22", "--law", "epoch:gamma=1"), ["--law", "gamma=1", "alpha"]),
         (("optimal", "-C", "1e22", "--law", "epoch:alpha=x"), ["--law", "'x' is not a number"]),
@@ -850,7 +853,7 @@ def test_times_and_money_as_people_type_them(ask):
         (("serve", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--prompt", "9", "--answer", "9", "--slowdown", "0.5"), ["slowdown", "0.5", "roofline"]),
         (("mfu", "--tokens-per-second", "1M", "--gpu", "h100-sxm", "--gpus", "8"), ["--arch"]),
         (("memory", "--layers", "8", "--d-model", "1024", "--d-ff", "4096", "--vocab", "32k", "--heads", "3"), ["--heads=3", "--d-model=1024", "--head-dim"]),
-        (("plan", "--cluster", "8xh100-pcie", "--budget", "$1M"), ["--price=2.5", "--price=2.0:4.0"]),
+        (("plan", "--cluster", "8xh100-pcie", "--budget", "$1M"), ["--price='2.5@2026-11'", "2:4@2026-11"]),
         (("plan", "--cluster", "loft", "--deadline", "1d", "--family", "none"), ["--family=none", "--mfu=0.4"]),
         (("mfu", "--tokens-per-second", "1M", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--gpus", "64", "--count", "half"), ["--count='half'", "causal"]),
         (("optimal", "-C", "1e22", "--law", "epoch,,rule20"), ["--law", "empty place"]),

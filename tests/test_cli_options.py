@@ -105,7 +105,7 @@ VALUES = {
     "--dropout": None, "--gpu": "a100-80g", "--achieved": "300e12",
     "--gpu-hours": "200k", "--tokens-per-second": "100k", "--count": "causal",
     "--peak": "1e15", "--dtype": "fp8", "--cluster": "floor", "--mfu": "35%",
-    "--calibrate-from": "7B:2T:184320", "--price": "2:3", "--batch": "2M",
+    "--calibrate-from": "7B:2T:184320", "--price": "2:3@2026-11", "--batch": "2M",
     "--stack": "llama-3", "--top": "3", "--ranks": "4", "--bw": "100GB/s",
     "--collective": "alltoall", "--latency": "1ms", "--prompt": "500",
     "--answer": "100", "--cache": "65536", "--weight-bytes": "1",

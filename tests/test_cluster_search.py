@@ -271,3 +271,13 @@ def test_many_shapes_together_are_each_searched_alone(limit, options):
             assert one.memory == alone.memory[0]
             assert (one.n_feasible, one.n_ties) == (alone.n_feasible, alone.n_ties)
             assert one.median_factor == alone.median_factor
+
+
+def test_one_value_of_an_axis_needs_no_list():
+    shape = SHAPES["llama-3-8b"]
+    machine = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    one = search(shape, machine, 64, 8192, tp=4)
+    assert one.best.layout == search(shape, machine, 64, 8192, tp=(4,)).best.layout
+    for wrong in (None, 2.5, True, object()):
+        with pytest.raises(ValueError, match=r"^tp="):
+            search(shape, machine, 64, 8192, tp=wrong)

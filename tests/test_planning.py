@@ -58,7 +58,12 @@ from chinchilla_lab.units import DAY, FLOP_PER_ND
 from chinchilla_lab.validation import measured, scores
 
 LAW = BESIROGLU_2024
-IDEAL = {"utilisation": 0.4, "shape_family": None, "reliability": None, "price": 2.0}
+IDEAL = {
+    "utilisation": 0.4,
+    "shape_family": None,
+    "reliability": None,
+    "price": "2@2026-11",
+}
 
 
 def h100(n):
@@ -119,7 +124,7 @@ def test_an_ideal_machine_searched_in_earnest_is_compute_optimal():
     stack = STACKS["uncalibrated"].with_(attention=1.0)
     made = plan(
         machine, deadline=30 * DAY, stack=stack, reliability=None, seq_len=1024,
-        batch_limit=float("inf"), price=1.0,
+        batch_limit=float("inf"), price="1@2026-11",
     )  # fmt: skip
     # attention counts in the step and not in 6ND, which favours width by a trifle;
     # 3 % of N cost 0.03 % of the compute
@@ -349,6 +354,25 @@ def test_no_plan_runs_above_the_peak():
         plan(machine, deadline=30 * DAY, stack=fast)
 
 
+@pytest.mark.parametrize("C", [1e24, 1e26])
+def test_the_last_float_of_a_law_chooses_no_size(C):
+    """Where repeats add nothing the valley has no lowest point: the smallest size."""
+    nudged = [LAW, *(
+        LAW.with_(**{k: float(np.nextafter(getattr(LAW, k), to))})
+        for k in ("E", "A", "beta") for to in (0.0, 9e9)
+    )]  # fmt: skip
+    made = [
+        plan(LOFT, law=law, compute=C, unique_tokens=5e10, **IDEAL) for law in nudged
+    ]
+    for p in made[1:]:
+        assert pytest.approx(made[0].N, rel=1e-6) == p.N
+    limit = DataLimit(law=LAW, unique=5e10)
+    assert limit.loss(made[0].N, C / (6.0 * made[0].N)) == pytest.approx(
+        min(limit.loss(N, C / (6.0 * N)) for N in np.geomspace(1e9, 1e13, 2000)),
+        abs=2e-9,
+    )
+
+
 def test_worn_out_data_stop_the_clock():
     short, long = (plan(LOFT, deadline=d * DAY, unique_tokens=1e9) for d in (3, 300))
     # of plans with the same loss the soonest, whatever the deadline
@@ -382,8 +406,10 @@ def test_worn_out_data_of_any_size_meet_a_brute_force(days):
 
 
 def test_serving_counts_against_the_budget():
-    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": 2.0}))
-    served = plan(LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": 2.0}))
+    free = plan(LOFT, budget=2e5, **(IDEAL | {"price": "2@2026-11"}))
+    served = plan(
+        LOFT, budget=2e5, inference_tokens=2e12, **(IDEAL | {"price": "2@2026-11"})
+    )
     assert served.N < free.N
     assert served.loss > free.loss
     assert served.dollars + served.serving_dollars == pytest.approx(2e5, rel=1e-6)

@@ -187,7 +187,7 @@ def serve(
     elif chip.price is not None:
         known = chip.price
     elif charge is not None or training_cost is not None:
-        raise ValueError(f"no price of {chip.name} is known; give --price 2.5")
+        raise ValueError(f"no price of {chip.name} is known; give --price 2.5@2026-11")
     # the roofline itself, then what measurements make of it
     factors: list[tuple[str, float]] = [("upper bound", 1.0)]
     if calibrate is not None:

@@ -96,15 +96,13 @@ def option(
     )  # fmt: skip
 
 
-def _price(written: Any) -> Range:
-    low, colon, high = str(written).partition(":")
-    first = number(low, "USD")
-    second = number(high, "USD") if colon else first
-    if not 0.0 < first <= second:
-        raise typer.BadParameter(
-            f"{written!r}: write USD per accelerator-hour, 2.5, or a range, 2:3"
-        )
-    return Range(first, second)
+def _price(written: Any) -> Any:
+    from chinchilla_lab.cluster.cost import as_price
+
+    try:
+        return as_price(written)
+    except ValueError as fault:
+        raise typer.BadParameter(str(fault)) from None
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="all digits, as JSON")]
@@ -194,9 +192,12 @@ StackName = Annotated[
     ),
 ]
 PriceRange = Annotated[
-    Range | None,
+    Any,
     option(
-        "--price", help="USD per accelerator-hour", metavar="LOW[:HIGH]", parser=_price
+        "--price",
+        help="USD per accelerator-hour and its date, 2:3@2026-11",
+        metavar="LOW[:HIGH]@DATE",
+        parser=_price,
     ),
 ]
 RecipeName = Annotated[

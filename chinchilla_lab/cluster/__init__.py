@@ -24,6 +24,7 @@ from chinchilla_lab.cluster.batch import (
 )
 from chinchilla_lab.cluster.calibration import (
     Calibration,
+    CalibrationWarning,
     MeasuredStep,
     accelerator_hours,
     calibrate,
@@ -144,6 +145,7 @@ __all__ = [
     "BatchBand",
     "BatchLaw",
     "Calibration",
+    "CalibrationWarning",
     "Cluster",
     "CollectiveTime",
     "Cost",

@@ -104,7 +104,8 @@ def axes(
             f"{', '.join(AXES)}"
         )
     for name, values in options.items():
-        kept = tuple(values) if not isinstance(values, str) else (values,)
+        several = np.iterable(values) and not isinstance(values, str)
+        kept = tuple(values) if several else (values,)
         if not kept:
             raise ValueError(
                 f"{name} has no value to try; leave it out for the default"

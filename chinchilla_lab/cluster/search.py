@@ -37,6 +37,7 @@ TIE = 0.10
 Mean distance of the published steps from the median error of their table under the
 upper bound: what all rows of a table share does not change their order.
 """
+SHOWN = 6  # layouts whose step is shown part by part
 SLICE = 4_000_000
 
 
@@ -126,7 +127,6 @@ class Ranking:
                 f"{s.seconds:.3f}",
                 f"{s.mfu('causal'):.1%}",
                 f"{bytes_ / GB:.1f}",
-                *(f"{1e3 * s.items[k]:.0f}" for k in used),
             ]
             for s, bytes_ in zip(self.steps, self.memory, strict=True)
         ]
@@ -137,7 +137,15 @@ class Ranking:
             f"{self.best.label}"
         )
         head = ("layout", "against best", "step [s]", "MFU, causal", "memory [GB]")
-        return html_table((*head, *(f"{short[k]} [ms]" for k in used)), rows, caption)
+        shown = self.steps[:SHOWN]
+        parts = [
+            [f"{short[k]} [ms]", *(f"{1e3 * s.items[k]:.0f}" for s in shown)]
+            for k in used
+        ]
+        ranks = [str(i + 1) for i in range(len(shown))]
+        return html_table(head, rows, caption) + html_table(
+            ("of the step", *ranks), parts, "the same layouts, best first"
+        )
 
 
 def _slices(grid: dict[str, tuple[Any, ...]]) -> Iterator[dict[str, tuple[Any, ...]]]:

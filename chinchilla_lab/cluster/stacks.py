@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from chinchilla_lab.checks import fraction, non_negative, positive
+from chinchilla_lab.checks import fraction, non_negative, one_of, positive
+from chinchilla_lab.cluster.fields import shown
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 
@@ -29,8 +30,10 @@ FITTABLE = (
     "step_overhead",
 )
 """Constants that measured steps may set; at most four of them at once."""
-
-
+_SETS_SPEED = (
+    *FITTABLE, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes", "fused",
+    "parallel_block",
+)  # fmt: skip
 RESERVE = 2e9
 """What a stack without a measured offset takes beside the itemised bytes, [byte].
 
@@ -93,7 +96,8 @@ class Stack:
         Bytes beside the itemised ones, fitted on measured memory; where it is 0,
         :data:`RESERVE` is kept free, [byte]
     error : float
-        Mean absolute error on rows that were not fitted, of the step time, [-]
+        Mean absolute error on rows that were not fitted, of the step time; not known
+        once a constant is changed, [-]
     fitted : tuple of str
         Names of the constants that were fitted, [-]
     rows : str
@@ -102,6 +106,8 @@ class Stack:
         Key of the table's source, [-]
     notes : str
         What was assumed and not fitted, [-]
+    changed : tuple of str
+        Names of the constants that somebody set by hand, [-]
     """
 
     name: str
@@ -129,6 +135,7 @@ class Stack:
     rows: str = ""
     source: str = ""
     notes: str = ""
+    changed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("gemm", "attention"):
@@ -154,10 +161,13 @@ class Stack:
 
     @property
     def label(self) -> str:
-        """``"upper bound"``, or the measurement behind the constants, [-]."""
-        if not self.fitted:
-            return "upper bound"
-        return f"calibrated to {self.rows}"
+        """``"upper bound"``, or what is behind the constants, [-]."""
+        if self.changed:
+            return f"changed by hand: {', '.join(self.changed)}"
+        if self.fitted:
+            return f"calibrated to {self.rows}"
+        slow = self.layer_overhead or self.jitter or self.step_overhead
+        return "assumed constants" if self.gemm < 1.0 or slow else "upper bound"
 
     @property
     def reserved(self) -> float:
@@ -176,18 +186,47 @@ class Stack:
         -------
         Stack
             The copy, [-]
+
+        Notes
+        -----
+        No constant can be changed and the measurement behind the others be kept: the
+        rows that set them set them together. A copy with another speed is therefore
+        labelled as changed by hand, and it has neither fitted rows nor a known error.
+
+        Examples
+        --------
+        >>> STACKS["megatron-2021"].with_(traffic=0.0).label
+        'changed by hand: traffic'
         """
+        for name in changes:
+            one_of("constant", name, [f.name for f in fields(self)])
+        moved = [
+            name
+            for name in _SETS_SPEED
+            if name in changes and changes[name] != getattr(self, name)
+        ]
+        if moved and "fitted" not in changes:
+            given = dict.fromkeys((*self.changed, *moved))
+            changes = {
+                "fitted": (), "rows": "", "source": "", "error": float("nan"),
+                "changed": tuple(given),
+            } | changes  # fmt: skip
         return replace(self, **changes)
+
+    def _kind(self, name: str) -> str:
+        if name in self.changed:
+            return "by hand"
+        return "fitted" if name in self.fitted else "assumed"
 
     def _repr_html_(self) -> str:
         rows = [
             [
                 f.name.replace("_", " "),
                 str(getattr(self, f.name)),
-                "fitted" if f.name in self.fitted else "assumed",
+                self._kind(f.name),
             ]
             for f in fields(self)
-            if f.name not in ("fitted", "rows", "source", "notes", "error", "name")
+            if f.name in (*_SETS_SPEED, "memory_offset")
         ]
         return html_table((self.name, "value", "kind"), rows, self.label)
 
@@ -203,11 +242,10 @@ UNCALIBRATED = Stack(
     "tokens sent to experts in 8 bits beside 8-bit products, as DeepSeek-V3 does",
 )
 """No constant fitted: what comes out is an upper bound on the speed."""
-TYPICAL = UNCALIBRATED.with_(
+TYPICAL = Stack(
     name="typical",
+    tp_overlap=0.7,
     dp_overlap=0.8,
-    ep_overlap=0.0,
-    dispatch_bytes=2.0,
     notes="overlap as in well-tuned stacks, expert traffic in 16 bits and not hidden",
 )
 """Where a calibration starts: no bound, for what is hidden cannot be fitted."""
@@ -271,5 +309,17 @@ def find_stack(which: Stack | str) -> Stack:
     -------
     Stack
         The stack, [-]
+
+    Raises
+    ------
+    ValueError
+        If it is neither a stack nor a known name.
     """
-    return STACKS[which] if isinstance(which, str) else which
+    if isinstance(which, str):
+        return STACKS[which]
+    if not isinstance(which, Stack):
+        raise ValueError(
+            f"stack={shown(which)} is no stack; give one of {', '.join(STACKS)}, or "
+            "one of your own from chinchilla_lab.cluster.calibrate"
+        )
+    return which

@@ -27,6 +27,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
     log_axis,
 )
 
@@ -256,6 +257,6 @@ def plot_batch_days(critical: float, shape: str = "hall", n: int = 16384) -> Dra
         ax.minorticks_off()
         ax.set_xlabel("batch [token]")
         ax.set_ylabel("run [day]")
-        ax.legend(loc="upper right", bbox_to_anchor=(0.83, 1.0), fontsize=8)
+        legend_above(ax, ncols=2, rows=2)
 
     return draw_on_figure(draw, series)

@@ -173,7 +173,7 @@ def draw_interval(ax: "Axes", series: Series) -> None:
     log_axis(ax, "y", 0.01, 110.0, "")
     ax.set_xlabel("work between checkpoints [min]")
     ax.set_ylabel("share of the time [%]")
-    ax.legend(loc="lower right", ncols=2, fontsize=7.5, columnspacing=0.8)
+    ax.legend(loc="lower left", ncols=2, fontsize=7.5, columnspacing=0.8)
 
 
 def series_nodes(

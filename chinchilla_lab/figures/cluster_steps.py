@@ -25,6 +25,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
 )
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import GB
@@ -265,12 +266,12 @@ def plot_schedules(pp: int, n_micro_batches: int, n_chunks: int) -> Drawing:
             _fill_passes(ax, part, gid=False, labels=label == list(parts)[-1])
         ax.axvline(1.0, color=INK, lw=1, ls=":")
         ax.set_xlim(0.0, 1.5)
-        ax.set_ylim(-0.05, 2.75)
+        ax.set_ylim(-0.05, 2.2)
         ax.set_yticks([1.65, 0.5], list(parts))
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False)
         ax.set_xlabel("time over a step without bubble")
-        ax.legend(loc="upper center", ncols=3, fontsize=7.5)
+        legend_above(ax, ncols=3, rows=2)
 
     return draw_on_figure(draw, series)
 

@@ -19,12 +19,37 @@ from chinchilla_lab.planning.doubt import intervals
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.tables import html_table
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
 
 FORMATS = ("csv", "json", "md")
 SAME_COMPUTE = 0.05
+# how a page names and writes what the files hold with every digit
+_HEADS = {
+    "n_accelerators": ("accelerators", ""),
+    "N": ("N [parameter]", "parameter"),
+    "D": ("D [token]", "token"),
+    "C_flop": ("C = 6ND [FLOP]", "FLOP"),
+    "loss_nats": ("loss [nats/token]", ""),
+    "tokens_per_param": ("D/N [token/parameter]", ""),
+    "epochs": ("epochs [-]", ""),
+    "N_over_compute_optimal": ("N over compute-optimal [-]", ""),
+    "n_layers": ("layers", ""),
+    "d_model": ("width", ""),
+    "d_ff": ("MLP width", ""),
+    "n_heads": ("heads", ""),
+    "batch_tokens": ("batch [token]", "token"),
+    "memory_gb": ("memory [GB]", ""),
+    "utilisation_6nd": ("6ND over peak, in the step [-]", ""),
+    "goodput": ("time kept by failures [-]", ""),
+    "days": ("time [day]", ""),
+    "accelerator_hours": ("accelerator-hours [h]", ""),
+    "usd_low": ("cost, least [USD]", "USD"),
+    "usd_high": ("cost, most [USD]", "USD"),
+    "price_date": ("prices of", ""),
+    "inference_tokens": ("served [token]", "token"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +107,23 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        rows = [
-            [name, *(_shown(r.get(name)) for r in self.records)]
-            for name in self.records[0]
-            if name != "label"
-        ]
+        rows, same = [], []
+        for name in self.records[0]:
+            head, unit = _HEADS.get(name, (name.replace("_", " "), ""))
+            cells = [_shown(r.get(name), unit) for r in self.records]
+            if name == "label" or not any(cells):
+                continue  # what no plan knows needs no row
+            if len(cells) > 1 and len(set(cells)) == 1:
+                same.append(f"{head} {cells[0]}")
+            else:
+                rows.append([head, *cells])
         word = (
             "the same compute within 5 %"
             if self.same_compute
             else f"compute differs by a factor of {self.compute_ratio:.2f}"
         )
+        if same:
+            word += f"; the same for all: {', '.join(same)}"
         return html_table(("", *heads), rows, word)
 
 
@@ -103,9 +135,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, unit: str = "") -> str:
     if value is None or _plain(value) is None:
         return ""
+    if unit and isinstance(value, int | float | np.number):
+        return text(float(value), unit).removesuffix(f" {unit}")
     if isinstance(value, float | np.floating):
         return f"{value:.5g}"
     return str(value)

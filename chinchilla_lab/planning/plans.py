@@ -127,7 +127,7 @@ def plan(
     recipe: Recipe | str = "mixed-adam",
     memory_limit: float | None = None,
     reliability: Reliability | None = DEFAULT_RELIABILITY,
-    price: Price | float | tuple[float, float] | None = None,
+    price: Price | str | None = None,
     utilisation: float | None = None,
     serving_utilisation: float | None = None,
     options: dict[str, Sequence[Any]] | None = None,
@@ -183,7 +183,7 @@ def plan(
         Bytes that a job may fill on an accelerator, [byte]
     reliability : Reliability, optional
         Failures and checkpoints; None for a machine that never fails, [-]
-    price : Price or float or tuple of float, optional
+    price : Price or str, optional
         Rental; by default the range of the chip, [USD/h]
     utilisation : float, optional
         Share of the dense peak that 6ND reach, in place of a search of layouts, [-]

@@ -177,8 +177,9 @@ class Problem:
                 f"objective={self.objective!r} needs target_loss, the loss to reach"
             )
         needs_money = self.budget is not None or self.objective in ("cost", "lifetime")
-        if self.price is None and (needs_money or self.cluster.chip.price is not None):
-            price = as_price(None, self.cluster.chip)
+        known = self.price is not None or self.cluster.chip.price is not None
+        if needs_money or known:
+            price = as_price(self.price, self.cluster.chip)
             object.__setattr__(self, "price", price)
         object.__setattr__(self, "stack", find_stack(self.stack))
 
@@ -233,8 +234,8 @@ class Problem:
         """Middle of the price range, geometric, [USD/h]."""
         if self.price is None:
             raise ValueError(
-                f"no price of {self.cluster.chip.name} is known; give price=2.5 in USD "
-                "per accelerator-hour"
+                f"no price of {self.cluster.chip.name} is known; give "
+                "price='2.5@2026-11' in USD per accelerator-hour, with its month"
             )
         return float((self.price.low * self.price.high) ** 0.5)
 

@@ -153,7 +153,9 @@ def times_at(plan: Plan, others: Sequence[Plan]) -> Array:
     limit = DataLimit(law=plan.problem.law, unique=plan.problem.unique_tokens)
     N, own, seconds = np.array([(p.N, p.D, p.seconds) for p in others]).T
     D = np.asarray(limit.tokens(N, plan.loss))
-    return np.where(np.isfinite(D), D / own * seconds / plan.seconds, np.inf)
+    times = np.where(np.isfinite(D), D / own * seconds / plan.seconds, np.inf)
+    # the plan itself exactly, free of the dust of an inverse
+    return np.where([p is plan for p in others], 1.0, times)
 
 
 def naive_size(plan: Plan, utilisation: float = 0.4) -> tuple[float, float, float]:

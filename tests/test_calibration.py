@@ -54,10 +54,12 @@ def test_a_run_faster_than_the_bound_is_refused(times):
         calibrate([run], UNCALIBRATED, label="x")
 
 
-@pytest.mark.parametrize("times", [1e3, 1e5])
-def test_a_run_far_too_slow_is_refused(times):
+@pytest.mark.parametrize("times", [40.0, 1e3, 1e5])
+@pytest.mark.parametrize("constant", FITTABLE)
+def test_a_run_far_too_slow_is_refused(times, constant):
+    """Whatever constant would have to take the blame."""
     with pytest.raises(ValueError, match="seconds are those of one step"):
-        calibrate([timed(64, PLAN, 512, times=times)], UNCALIBRATED)
+        calibrate([timed(64, PLAN, 512, times=times)], UNCALIBRATED, (constant,))
 
 
 def test_a_run_at_the_bound_is_not_a_fit():

@@ -22,7 +22,11 @@ FITTABLE = (
     "step_overhead",
 )
 """Constants that measured steps may set; at most four of them at once."""
-_SETS_SPEED = (*FITTABLE, "tp_overlap", "dp_overlap", "fused", "parallel_block")
+# fields that say nothing of the speed; whatever else is changed ends a calibration
+_ASIDE = (
+    "name", "memory_offset", "mixtures", "error", "fitted", "rows", "source", "notes",
+    "changed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +170,8 @@ class Stack:
             one_of("constant", name, [f.name for f in fields(self)])
         moved = [
             name
-            for name in _SETS_SPEED
-            if name in changes and changes[name] != getattr(self, name)
+            for name in changes
+            if name not in _ASIDE and changes[name] != getattr(self, name)
         ]
         if moved and "fitted" not in changes:
             given = dict.fromkeys((*self.changed, *moved))
@@ -190,7 +194,7 @@ class Stack:
                 self._kind(f.name),
             ]
             for f in fields(self)
-            if f.name in (*_SETS_SPEED, "memory_offset")
+            if f.name not in _ASIDE or f.name == "memory_offset"
         ]
         return html_table((self.name, "value", "kind"), rows, self.label)
 

@@ -52,20 +52,22 @@ def one_node(stack=TYPICAL):
 def test_a_run_faster_than_the_bound_is_refused(times):
     run = timed(64, PLAN, 512, times=times)
     with pytest.raises(ValueError, match=r"times as fast as the machine allows.*peak"):
-        calibrate([run], label="x")
+        calibrate([run], TYPICAL, label="x")
 
 
-@pytest.mark.parametrize("times", [1e3, 1e5])
-def test_a_run_far_too_slow_is_refused(times):
+@pytest.mark.parametrize("times", [40.0, 1e3, 1e5])
+@pytest.mark.parametrize("constant", FITTABLE)
+def test_a_run_far_too_slow_is_refused(times, constant):
+    """Whatever constant would have to take the blame."""
     with pytest.raises(ValueError, match="seconds are those of one step"):
-        calibrate([timed(64, PLAN, 512, times=times)])
+        calibrate([timed(64, PLAN, 512, times=times)], TYPICAL, (constant,))
 
 
 def test_a_run_at_the_bound_is_not_a_fit():
     """Three percent above the bound is clocks and rounding; nothing was fitted."""
     run = timed(64, PLAN, 512, times=0.97)
     with pytest.warns(CalibrationWarning, match="gemm ended at the end of the range"):
-        found = calibrate([run], label="x")
+        found = calibrate([run], TYPICAL, label="x")
     assert found.stack.gemm == 1.0
     assert found.stack.fitted == ()
     assert found.at_bound == ("gemm",)
@@ -77,7 +79,7 @@ def test_what_one_node_cannot_settle_is_not_called_fitted():
     """Network and jitter act between nodes; on one node their slopes are zero."""
     truth = TYPICAL.with_(gemm=0.7)
     with pytest.warns(CalibrationWarning, match="do not settle network, jitter"):
-        found = calibrate(one_node(truth), constants=("gemm", "network", "jitter"))
+        found = calibrate(one_node(truth), TYPICAL, ("gemm", "network", "jitter"))
     assert found.stack.fitted == ("gemm",)
     assert found.stack.gemm == pytest.approx(0.7, rel=1e-6)
     assert found.unsettled == ("network", "jitter")
@@ -90,7 +92,7 @@ def test_two_names_of_one_factor_are_one_constant():
     """Equal rows know one number, however many constants are asked for."""
     rows = [timed(64, PLAN, 512, TYPICAL.with_(gemm=0.6))] * 3
     with pytest.warns(CalibrationWarning, match="do not settle jitter"):
-        found = calibrate(rows, constants=("gemm", "jitter"))
+        found = calibrate(rows, TYPICAL, ("gemm", "jitter"))
     assert found.stack.fitted == ("gemm",)
     assert found.stack.gemm == pytest.approx(0.6, rel=1e-6)
 
@@ -101,7 +103,7 @@ def test_a_constant_that_falls_to_zero_is_at_its_bound():
         timed(8 * k, replace(PLAN, tp=2, dp=4 * k), 64 * k, truth) for k in (1, 2, 8)
     ]
     with pytest.warns(CalibrationWarning, match="jitter ended at the end"):
-        found = calibrate(rows, constants=("gemm", "jitter"))
+        found = calibrate(rows, TYPICAL, ("gemm", "jitter"))
     assert found.stack.jitter == 0.0
     assert found.stack.fitted == ("gemm",)
     assert found.stack.gemm == pytest.approx(0.8, rel=1e-3)
@@ -114,7 +116,7 @@ def test_rows_that_the_model_does_not_describe_warn():
         seq_len=8192, seconds=4.0 * rows[0].seconds,
     )  # fmt: skip
     with pytest.warns(CalibrationWarning, match="does not describe them"):
-        calibrate([*rows, odd])
+        calibrate([*rows, odd], TYPICAL)
 
 
 @settings(max_examples=25)
@@ -126,7 +128,7 @@ def test_true_constants_come_back_without_a_warning(gemm, jitter):
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = calibrate(rows, constants=("gemm", "jitter"))
+        found = calibrate(rows, TYPICAL, ("gemm", "jitter"))
     assert found.stack.gemm == pytest.approx(gemm, rel=1e-4)
     assert found.stack.jitter == pytest.approx(jitter, rel=1e-3)
     assert found.stack.fitted == ("gemm", "jitter")

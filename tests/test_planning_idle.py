@@ -21,7 +21,7 @@ from chinchilla_lab.planning.idle import far_numbers, near_numbers
 from chinchilla_lab.shape import SHAPES
 from chinchilla_lab.units import DAY
 
-AWKWARD = (29, 36, 37, 60, 61, 96, 97, 510, 511, 1000, 1023)
+AWKWARD = (36, 37, 60, 61, 97, 511, 1000, 1023)
 
 
 def h100(n):

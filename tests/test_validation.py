@@ -282,7 +282,7 @@ def test_the_report_is_printed():
     assert page.count("<tr>") == 2 * (n_rows + 1)
     for one in one_stack():
         name, kind, stack = one.table.name, "family, one stack", "megatron-bridge"
-        assert f'<th scope="row">{name}</th><td>{kind}</td>' in page
+        assert re.search(rf'"row">{name}</th><td[^>]*>{kind}</td>', page)
         assert f'<th scope="row">{name}</th><td>{stack}</td>' in page
         (row,) = (r for r in validation_rows() if r[:2] == [name, kind])
         assert row[6] == f"{100 * one.mape:.1f}"

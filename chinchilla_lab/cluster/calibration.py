@@ -44,7 +44,7 @@ _FASTEST = {
 FASTER = 0.05
 """How far a run may beat the bound before it is refused: clocks and rounding, [-]."""
 SLOWEST = 0.05
-"""Share of the best product below which a fit is refused, [-]."""
+"""Share of the best speed, or product, below which a fit is refused, [-]."""
 POOR = 0.25
 """Mean error of the fitted rows above which the fit warns, [-]."""
 NO_EFFECT = 1e-3
@@ -311,7 +311,7 @@ def calibrate(
             "more rows or fit gemm alone"
         )
     measured = np.array([r.seconds for r in rows])
-    _refuse_too_fast(rows, base, names)
+    _refuse_impossible(rows, base, names)
     wanted, unsettled = names, _unsettled(rows, measured, base, names)
     names = tuple(n for n in names if n not in unsettled)
     at_bound: tuple[str, ...] = ()
@@ -355,10 +355,10 @@ _CHECKS = (
 )
 
 
-def _refuse_too_fast(
+def _refuse_impossible(
     rows: Sequence[MeasuredStep], base: Stack, names: Sequence[str]
 ) -> None:
-    """Refuse a row that beats the model with every fitted constant at its best."""
+    """Refuse rows far from the model with every fitted constant at its best."""
     best = {
         n: max(_FASTEST[n], base.network) if n == "network" else _FASTEST[n]
         for n in names
@@ -372,6 +372,12 @@ def _refuse_too_fast(
                 f"{least:.4g} s with {', '.join(names)} at the best: the peak or the "
                 f"count of FLOP is not that of the run; {_CHECKS}, and that what else "
                 "is assumed (recompute, overlap) is not too slow"
+            )
+        if row.seconds * SLOWEST > least:
+            raise ValueError(
+                f"seconds={row.seconds:.4g}{f' of {row.name}' if row.name else ''} is "
+                f"{row.seconds / least:.3g} times what the machine needs at its best, "
+                f"{least:.4g} s: no constant of software explains that; {_CHECKS}"
             )
 
 

@@ -30,16 +30,17 @@ FITTABLE = (
     "step_overhead",
 )
 """Constants that measured steps may set; at most four of them at once."""
-_SETS_SPEED = (
-    *FITTABLE, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes", "fused",
-    "parallel_block",
+# fields that say nothing of the speed; whatever else is changed ends a calibration
+_ASIDE = (
+    "name", "memory_offset", "mixtures", "error", "fitted", "rows", "source", "notes",
+    "changed",
 )  # fmt: skip
 RESERVE = 2e9
 """What a stack without a measured offset takes beside the itemised bytes, [byte].
 
 Measured offsets are 2.3, 15.3 and 17.6 GB (:cite:`simumax`, :cite:`nanotron`,
 :cite:`bloom`). With the least of them a published run that ran would be refused: the
-fullest of those whose plan is known, LLM Foundry on A100, leaves 2.1 GB.
+fullest one whose plan is known and not assumed, LLM Foundry on A100, leaves 2.1 GB.
 """
 
 
@@ -202,8 +203,8 @@ class Stack:
             one_of("constant", name, [f.name for f in fields(self)])
         moved = [
             name
-            for name in _SETS_SPEED
-            if name in changes and changes[name] != getattr(self, name)
+            for name in changes
+            if name not in _ASIDE and changes[name] != getattr(self, name)
         ]
         if moved and "fitted" not in changes:
             given = dict.fromkeys((*self.changed, *moved))
@@ -226,7 +227,7 @@ class Stack:
                 self._kind(f.name),
             ]
             for f in fields(self)
-            if f.name in (*_SETS_SPEED, "memory_offset")
+            if f.name not in _ASIDE or f.name == "memory_offset"
         ]
         return html_table((self.name, "value", "kind"), rows, self.label)
 

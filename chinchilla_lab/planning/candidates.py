@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chinchilla_lab.allocation.solving import additive
+from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
@@ -26,6 +27,16 @@ MOST_NEAR = 160  # shapes of the second pass
 SAME = 2e-3
 # how close to its floor a size whose repeats are worn out is trained [nats/token]
 ALIKE = 1e-5
+
+
+def counted(problem: Problem, shape: TransformerShape) -> float:
+    """Return N as the law of a problem counts it, [parameter].
+
+    Laws of dense models know no idle experts: a mixture is held against them by what a
+    token uses, its idle experts left out.
+    """
+    n, counts = shape.params(), problem.law.N_counts
+    return float(n.meanings()[counts] - (0 if counts == "active" else n.idle))
 
 
 @cache
@@ -47,6 +58,22 @@ def usual_shapes(
     with suppress(ValueError):
         few.append(shape_for(wanted, family))
     return tuple(dict.fromkeys(few))
+
+
+def mixture_notes(law: LossLaw) -> list[str]:
+    """Say what is assumed of a mixture of experts."""
+    notes = [
+        "tokens are spread evenly over experts; step constants are of dense models"
+    ]
+    if law.N_counts == "active":
+        notes.append(f"N is what a token uses, as {law.label} counts")
+    else:
+        notes.append(
+            f"N is what a token uses: {law.label} is of dense models and does not know "
+            "what idle experts add, so it says too high a loss; for a law that does, "
+            "laws.variants.LUDZIEJEWSKI_2025"
+        )
+    return notes
 
 
 def ladder_steps(problem: Problem, low: float, high: float) -> list[TransformerShape]:
@@ -124,9 +151,7 @@ def finish(
             "sparse, and the measured products"
         )
     size = (
-        float(shape.params().meanings()[problem.law.N_counts])
-        if N is None and shape is not None
-        else float(N or 0.0)
+        counted(problem, shape) if N is None and shape is not None else float(N or 0.0)
     )
     active = size if shape is None else float(shape.params().active)
     limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
@@ -171,6 +196,12 @@ def finish(
         "lifetime": (seconds + served) * hourly,
     }[problem.objective]
     notes = []
+    if shape is not None and shape.n_experts > 1:
+        notes += mixture_notes(problem.law)
+    elif shape is not None and problem.law.N_counts == "active":
+        notes.append(
+            f"{problem.law.label} counts what a token uses; the shape is dense"
+        )
     unique = problem.unique_tokens
     if unique is not None and D / unique > FOLLOWED_EPOCHS:
         notes.append(

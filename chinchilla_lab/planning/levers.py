@@ -399,9 +399,9 @@ def _shape_lever(plan: Plan, hourly: float) -> list[Lever]:
     assert plan.shape is not None  # checked by the caller
     assert plan.speed is not None
     family = p.shape_family or "llama"
-    total = float(plan.shape.params().total)
+    size = float(plan.shape.params().active)
     near: list[TransformerShape] = [
-        s for _, s in shapes_near(total, NEAR, family)[:MOST_SHAPES]
+        s for _, s in shapes_near(size, NEAR, family)[:MOST_SHAPES]
     ]
     found = [fastest(p, s, plan.batch or 1) for s in near]
     shares = np.array([s.utilisation for s in found if s is not None])

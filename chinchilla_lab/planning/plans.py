@@ -17,7 +17,7 @@ from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.cluster.step import step_time
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.laws.published import DEFAULT
-from chinchilla_lab.planning.candidates import finish
+from chinchilla_lab.planning.candidates import finish, mixture_notes
 from chinchilla_lab.planning.idle import most_useful
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Objective, Problem
@@ -166,7 +166,8 @@ def plan(
     inference_tokens : float, optional
         Tokens to be served, 2N FLOP each, [token]
     shape_family : str, optional
-        Key of ``shape.FAMILIES``; None for any N, with ``utilisation``, [-]
+        Key of ``shape.FAMILIES``, mixtures of experts among them; None for any N, with
+        ``utilisation``, [-]
     seq_len : int, optional
         Tokens of a sequence, [token]
     batch_limit : float, optional
@@ -221,6 +222,13 @@ def plan(
     it is paid for, by ``budget`` or ``objective="lifetime"``. The bound in time is
     ``deadline`` and what ``budget`` buys at the middle of the price range.
 
+    Of a mixture of experts N is what a token uses. The published laws of the loss are
+    of dense models and do not know what idle experts add: under them the loss of a
+    mixture is an upper bound, and the plan says so. A law of mixtures, in which a token
+    takes one of E experts, is :data:`~chinchilla_lab.laws.variants.LUDZIEJEWSKI_2025`;
+    ``.at(n_experts / n_active_experts)`` is the nearest it has to a token that takes
+    several.
+
     A job may leave accelerators idle where fewer divide better or wait less for one
     another: more accelerators never make it slower. Idle ones are paid for like the
     rest, so where dollars count a larger cluster may well be worse.
@@ -228,7 +236,8 @@ def plan(
     References
     ----------
     :cite:`hoffmann2022training`; :cite:`sardana2024beyond` for serving;
-    :cite:`muennighoff2023scaling` for repeats
+    :cite:`muennighoff2023scaling` for repeats; :cite:`ludziejewski2025joint` for
+    mixtures
 
     Examples
     --------
@@ -341,6 +350,7 @@ def typed_plan(
             speed = typed_speed(problem, step)
         share = speed.utilisation * problem.busy
         rate = speed.tokens_per_second
+    mixture = tuple(mixture_notes(problem.law)) if shape.n_experts > 1 else ()
     free = problem.with_(deadline=None, budget=None)
     made = finish(free, shape, None, speed, share, rate)
     assert made is not None  # nothing limits it but its own compute
@@ -350,5 +360,5 @@ def typed_plan(
     return replace(
         made, problem=problem, D=float(D), batch=batch, loss=float(loss),
         score=float(loss), seconds=float(D) / rate / problem.goodput.share,
-        assumptions=(),
+        assumptions=mixture,
     )  # fmt: skip

@@ -26,7 +26,7 @@ class Plan:
     problem : Problem
         What was asked, [-]
     N : float
-        Parameters, counted as the law says, [parameter]
+        Parameters, counted as the law says, idle experts left out, [parameter]
     D : float
         Training tokens, [token]
     loss : float
@@ -192,6 +192,8 @@ class Plan:
             "d_model": None if shape is None else shape.d_model,
             "d_ff": None if shape is None else shape.d_ff,
             "n_heads": None if shape is None else shape.n_heads,
+            "n_experts": None if shape is None else shape.n_experts,
+            "N_total": None if shape is None else shape.params().total,
             "layout": self.layout,
             "batch_tokens": self.batch_tokens,
             "steps": self.steps,
@@ -229,6 +231,13 @@ class Plan:
                 ["shape", f"{s.n_layers} layers, width {s.d_model}, MLP {s.d_ff}, "
                  f"{s.n_heads} heads"]
             )  # fmt: skip
+            if s.n_experts > 1:
+                cells += [
+                    ["experts", f"{s.n_experts} of that width, {s.n_active_experts} "
+                     f"for a token, {s.n_shared_experts} shared"],
+                    ["N with idle experts [parameter]",
+                     text(s.params().total, "parameter")],
+                ]  # fmt: skip
         if self.n_idle:
             cells.append(
                 ["accelerators at work [-]", f"{p.working:,} of {p.n:,}, at "

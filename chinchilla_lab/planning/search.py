@@ -10,6 +10,7 @@ from chinchilla_lab.planning.any_size import any_size, out_of_time, used_up
 from chinchilla_lab.planning.candidates import (
     best_first,
     candidate,
+    counted,
     ladder_steps,
     shapes_around,
 )
@@ -103,7 +104,7 @@ def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:
     problem : Problem
         What is asked, for example ``plan(...).problem``, [-]
     N : float
-        Total parameters, [parameter]
+        Parameters that a token uses, all of a dense model, [parameter]
     rtol : float, optional
         How far a shape may be from it, [-]
 
@@ -157,7 +158,7 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
         if not found:
             break
         best = found[0].N
-        sizes = [s.params().meanings()[problem.law.N_counts] for s in coarse]
+        sizes = [counted(problem, s) for s in coarse]
         if min(sizes) * 1.15 < best < max(sizes) / 1.15:
             break
         low, high = (best / 3, best) if best <= min(sizes) * 1.15 else (best, best * 3)

@@ -45,7 +45,7 @@ ARGUMENTS = {
     "recipe": "fp32-adam",
     "memory_limit": 30e9,
     "reliability": Reliability(failures_per_node_day=0.5, band=(0.5, 0.5)),
-    "price": 9.0,
+    "price": "9@2026-11",
     "utilisation": 0.3,
     "serving_utilisation": 0.2,
     "options": {"tp": (8,)},

@@ -89,12 +89,14 @@ def test_idle_ones_are_paid_for_and_said():
     assert (record["n_accelerators"], record["n_idle"]) == (61, 1)
 
 
-def test_where_dollars_count_a_larger_cluster_may_cost_more():
-    costs = [
-        plan(h100(n), objective="cost", target_loss=2.15, thorough=False).score
+def test_an_idle_accelerator_costs_what_a_working_one_does():
+    whole, spare = (
+        plan(
+            h100(n), objective="cost", target_loss=2.15, n_working=60, thorough=False
+        ).score
         for n in (60, 61)
-    ]
-    assert costs[1] > costs[0]
+    )
+    assert spare == pytest.approx(whole * 61 / 60)
 
 
 def test_a_small_batch_leaves_most_of_a_large_cluster_idle():

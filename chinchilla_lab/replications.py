@@ -51,6 +51,7 @@ __all__ = [
 Array = NDArray[np.float64]
 CHINCHILLA = 5.76e23  # FLOP, the budget that Gopher and Chinchilla share
 RESAMPLES = 4000
+KEPT_RESAMPLES = 256
 DROPPED = range(9)
 LADDER_STEPS = (
     ("as Kaplan et al.", "base long kaplan kaplan train", 0.835),
@@ -437,6 +438,18 @@ def _quantiles() -> list[dict[str, str]]:
     return rows
 
 
+def _resampled() -> list[dict[str, str]]:
+    """Tabulate the first resamples of the default law, for plans that draw the law."""
+    law = _huber().resampled
+    assert isinstance(law, AdditiveLaw)  # resamples were asked for
+    names = ("E", "A", "B", "alpha", "beta")
+    values = [np.asarray(getattr(law, name))[:KEPT_RESAMPLES] for name in names]
+    return [
+        {name: f"{x:.7g}" for name, x in zip(names, row, strict=True)}
+        for row in zip(*values, strict=True)
+    ]
+
+
 def stored(page: str = "") -> list[Replication]:
     """Return the stored rows, of one paper or of all.
 
@@ -540,6 +553,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [{k: f"{v:.6g}" for k, v in r.items()} for r in dropped_runs()],
         )
         _write("besiroglu2024_bootstrap.csv", _quantiles())
+        _write("besiroglu2024_resamples.csv", _resampled())
         _write("besiroglu2024_stopping.csv", stopping())
         return 0
     return int(wrong > 0)

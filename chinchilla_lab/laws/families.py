@@ -670,9 +670,12 @@ class RepeatedDataLaw(UniqueDataLaw):
 
     def _worn(self, N: Array, effective: Array, unique: Array) -> Array:
         """Loss when surplus parameters wear out and the tokens already did."""
+        return self.base._loss(self._size(N, unique), effective)
+
+    def _size(self, N: Array, unique: Array) -> Array:
+        """Parameters that count: those of use, and the surplus as it wears out."""
         used = np.minimum(N, self._useful(unique))
-        surplus = used * self.R_N * -np.expm1(-(N / used - 1.0) / self.R_N)
-        return self.base._loss(used + surplus, effective)
+        return used + used * self.R_N * -np.expm1(-(N / used - 1.0) / self.R_N)
 
     def _tokens(self, unique: Array, epochs: Array) -> Array:
         repeats = self.R_D * -np.expm1(-(epochs - 1.0) / self.R_D)

@@ -27,7 +27,7 @@ def any_size(problem: Problem) -> Plan:
     sizes = np.empty(0)
     for _ in range(ZOOMS):
         sizes = np.linspace(low, high, POINTS)
-        scores = _scores(problem, np.exp(sizes), share)
+        scores = smooth_scores(problem, np.exp(sizes), share)
         if not np.any(np.isfinite(scores)):
             _refuse_any(problem, share)
         i = int(np.nanargmin(scores))
@@ -40,7 +40,8 @@ def any_size(problem: Problem) -> Plan:
     return replace(made, n_searched=POINTS * ZOOMS)
 
 
-def _scores(problem: Problem, N: Array, share: float) -> Array:
+def smooth_scores(problem: Problem, N: Array, share: float) -> Array:
+    """Return what each size scores at a given utilisation; NaN beyond the limits."""
     limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
     rate = problem.peak * share / (FLOP_PER_ND * N)
     keeps = problem.goodput.share
@@ -65,7 +66,7 @@ def _scores(problem: Problem, N: Array, share: float) -> Array:
 def _refuse_any(problem: Problem, share: float) -> None:
     if problem.target_loss is not None and problem.objective != "loss":
         free = problem.with_(deadline=None, budget=None, compute=None)
-        if np.any(np.isfinite(_scores(free, problem.first_size() * np.geomspace(
+        if np.any(np.isfinite(smooth_scores(free, problem.first_size() * np.geomspace(
             1e-2, 1e2, 400), share))):  # fmt: skip
             raise InfeasibleError(
                 out_of_time(problem, any_size(free.with_(objective="time")))

@@ -17,7 +17,6 @@ from chinchilla_lab.units import text
 __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
-HALVINGS = 48  # of ln(1e4): down to the last digits
 FLAT = 1e-4  # nats that a doubling of worn tokens must gain to count
 L = TypeVar("L", bound=Law)
 
@@ -113,17 +112,15 @@ class DataLimit:
         plain = np.asarray(tokens_for_loss(silent(fresh), n, L, infeasible="nan"))
         if np.all(plain <= self.unique):
             return plain[()]
-        # beyond the unique tokens: bisect between one epoch and ten thousand
-        low = np.full(n.shape, np.log(self.unique))
-        high = low + np.log(1e4)
-        reached = np.asarray(self.loss(n, np.exp(high))) <= L
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            above = np.asarray(self.loss(n, np.exp(middle))) > L
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        again = np.where(reached, np.exp(high), np.nan)
-        with np.errstate(invalid="ignore"):
-            return np.where(plain <= self.unique, plain, again)[()]
+        # beyond the unique tokens: what the worn size needs, as repeats of them
+        _, worn = self._parts
+        U = np.asarray(self.unique)
+        base = silent(worn.base)
+        enough = tokens_for_loss(base, worn._size(n, U), L, infeasible="nan")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            left = 1.0 - (np.asarray(enough) / U - 1.0) / worn.R_D
+            again = U * (1.0 - worn.R_D * np.log(np.where(left > 0.0, left, np.nan)))
+            return np.where(plain <= U, plain, again)[()]
 
     def worn_out(self, N: float, D: float) -> bool:
         """Say whether twice the tokens would lower the loss no more.

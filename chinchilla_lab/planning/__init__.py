@@ -43,6 +43,12 @@ from chinchilla_lab.planning.sizes import (
     time_at,
 )
 from chinchilla_lab.planning.sweep import choose, sweep
+from chinchilla_lab.planning.whole_runs import (
+    WholeRun,
+    whole_run_factors,
+    whole_run_ratio_table,
+    whole_run_ratios,
+)
 
 __all__ = [
     "OBJECTIVES",
@@ -62,6 +68,7 @@ __all__ = [
     "Sensitivity",
     "Shift",
     "SizeShift",
+    "WholeRun",
     "Worth",
     "best_on_curve",
     "by_size",
@@ -89,4 +96,7 @@ __all__ = [
     "time_at",
     "typed",
     "typed_plan",
+    "whole_run_factors",
+    "whole_run_ratio_table",
+    "whole_run_ratios",
 ]

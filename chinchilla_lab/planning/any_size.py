@@ -100,10 +100,15 @@ def out_of_time(problem: Problem, need: Plan) -> str:
     parts = [
         f"target_loss={problem.target_loss:.6g} takes at least {need.days:.3g} days"
     ]
-    if problem.deadline is not None and need.seconds > problem.deadline:
-        more = need.seconds / problem.deadline
+    slow = problem.slack[0]
+    if problem.deadline is not None and need.seconds * slow > problem.deadline:
+        more = need.seconds * slow / problem.deadline
+        sure = "" if problem.confidence is None else (
+            f", to be met with {problem.confidence:.0%} (the steps must take "
+            f"1/{slow:.2g} of it)"
+        )  # fmt: skip
         parts.append(
-            f"and the deadline is {problem.deadline / DAY:.3g} days: about "
+            f"and the deadline is {problem.deadline / DAY:.3g} days{sure}: about "
             f"{more:.2g} times as many accelerators "
             f"({int(np.ceil(problem.n * more)):,}), a later deadline or a higher loss "
             "would do"

@@ -16,6 +16,7 @@ from chinchilla_lab.planning.candidates import (
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.time_doubt import slack_for
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, GB, text
@@ -23,6 +24,8 @@ from chinchilla_lab.units import FLOP_PER_ND, GB, text
 __all__ = ["solve", "solve_at"]
 
 Progress = Callable[[float], None]
+
+TRIES, CLOSE = 4, 1.02  # how often, and how closely, a deadline is cut
 
 
 def solve(
@@ -52,13 +55,45 @@ def solve(
     ExtrapolationWarning
         If the plan leaves the fitted range of the law.
     """
-    if shapes is None:
-        made = _solve(problem, progress)
+    limited = problem.deadline is not None or problem.budget is not None
+    if problem.confidence is None or not limited:
+        made = _found(problem, progress, shapes)
     else:
-        made = _chosen(problem, shapes, progress)
+        made = _confident(problem, progress, shapes)
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )
+    return made
+
+
+def _found(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    if shapes is None:
+        return _solve(problem, progress)
+    return _chosen(problem, shapes, progress)
+
+
+def _confident(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    """Cut deadline and budget until the plan meets them with its confidence."""
+    assert problem.confidence is not None  # the problem was checked
+    if problem.slack == (1.0, 1.0):
+        # how much is cut hardly depends on the plan: a quick one will do
+        quick = _found(problem.with_(thorough=False), None, shapes)
+        problem = problem.with_(slack=slack_for(quick, problem.confidence))
+    for _ in range(TRIES):
+        made = _found(problem, progress, shapes)
+        need = slack_for(made, problem.confidence)
+        pairs = list(zip(need, problem.slack, strict=True))
+        if all(n <= s <= CLOSE * n for n, s in pairs):
+            break
+        problem = problem.with_(slack=need)
     return made
 
 

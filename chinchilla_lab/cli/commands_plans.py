@@ -122,6 +122,10 @@ def plan(
         str | None, option("--failures", help="per 1000 node-days; 0 for none")
     ] = None,
     restart: Annotated[str | None, option("--restart", help="after a failure")] = None,
+    confidence: Annotated[
+        str | None,
+        option("--confidence", help="80%: chance to meet deadline and budget"),
+    ] = None,
     keep: Annotated[int, option("--keep", help="plans to show")] = 1,
     binding: Annotated[
         bool, option("--binding", help="what binds, and its worth")
@@ -167,7 +171,8 @@ def plan(
             batch_limit=_unit(batch_limit, "token"),
             critical_batch=words.quantity(critical_batch, "token"), stack=stack,
             dtype=dtype, reliability=reliable, price=price_of(price),
-            utilisation=words.share(mfu), keep=keep, progress=tell,
+            utilisation=words.share(mfu), confidence=words.share(confidence),
+            keep=keep, progress=tell,
         )  # fmt: skip
     require(closure(found))
     several = [found, *found.alternatives]

@@ -158,6 +158,8 @@ def compare(
                 word = {"dollars": "usd", "loss": "loss_nats"}.get(name, name)
                 record[f"{word}_p{50 * (1 - level):g}"] = low
                 record[f"{word}_p{50 * (1 + level):g}"] = high
+            record["chance_deadline"] = doubt.meets_deadline
+            record["chance_budget"] = doubt.meets_budget
         records.append(record)
     return Comparison(records=tuple(records))
 

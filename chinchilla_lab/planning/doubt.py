@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.checks import fraction, whole
 from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.planning.doubt_draws import Draws, all_draws
 from chinchilla_lab.planning.law_doubt import LawDoubt, law_doubt
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.time_doubt import (
-    TimeDoubt,
     chances_of,
     other_batches,
     time_doubt,
@@ -26,8 +26,6 @@ __all__ = ["Doubt", "Intervals", "intervals"]
 Array = NDArray[np.float64]
 Range = tuple[float, float]
 
-# draws of one block; more are drawn in several, each with a generator of its own
-BLOCK = 4000
 # resamples that are solved for where only the range matters
 FEW_RESAMPLES = 48
 _UNKNOWN = (float("nan"), float("nan"))
@@ -154,74 +152,6 @@ def _row(d: Doubt) -> list[str]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Draws:
-    """Everything that is drawn, one entry a draw."""
-
-    # factors on the time of the plan, by source
-    model: Array
-    failures: Array
-    whole: Array
-    waste: Array
-    price: Array
-    # sizes, tokens, and work over the plan's
-    scatter_N: Array
-    scatter_D: Array
-    scatter_work: Array
-    law_N: Array
-    law_D: Array
-    law_work: Array
-    N: Array
-    D: Array
-    work: Array
-    # losses
-    loss_scatter: Array
-    loss_laws: Array
-    loss_model: Array
-    loss_failures: Array
-    loss_whole: Array
-    loss_steps: Array
-    loss_waste: Array
-    loss: Array
-
-
-def _block(
-    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, draws: int,
-    rng: np.random.Generator,
-) -> _Draws:  # fmt: skip
-    t = times.draw(rng, draws)
-    scatter = laws.scattered(rng, draws)
-    chosen = laws.chosen(rng, draws, whole=False)
-    both = laws.chosen(rng, draws, whole=True)
-    tokens = np.full(draws, plan.D / plan.waste)
-
-    def loss(
-        what: str, factor: Array | None = None, waste: Array | None = None
-    ) -> Array:
-        # a slower run sees fewer tokens until the limit; without one it takes longer
-        seen = tokens / factor if timed and factor is not None else tokens
-        seen = seen if waste is None else seen / waste
-        return laws.losses(plan, seen, rng, what)
-
-    return _Draws(
-        model=t.model, failures=t.failures, whole=t.whole, waste=t.waste,
-        price=t.price, scatter_N=scatter.N, scatter_D=scatter.D,
-        scatter_work=scatter.work, law_N=chosen.N, law_D=chosen.D,
-        law_work=chosen.work, N=both.N, D=both.D, work=both.work,
-        loss_scatter=loss("resamples"), loss_laws=loss("laws"),
-        loss_model=loss("nothing", t.model), loss_failures=loss("nothing", t.failures),
-        loss_whole=loss("nothing", t.whole), loss_steps=loss("nothing", t.steps),
-        loss_waste=loss("nothing", None, t.waste),
-        loss=loss("both", t.run, t.waste if timed else None),
-    )  # fmt: skip
-
-
-def _send(
-    job: tuple[Plan, TimeDoubt, LawDoubt, bool, int, np.random.Generator],
-) -> _Draws:
-    return _block(*job)
-
-
 def _ends(x: Array, level: float) -> Range:
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(x, [tail, 100.0 - tail])
@@ -276,11 +206,13 @@ def intervals(
     Everything is drawn, sources independently, and an interval holds the middle share
     of the draws: it is not stretched to what the plan says.
 
-    Laws: the plan's own, of which a resample is drawn if it has any, and every law of
-    ``laws.SPREAD`` that counts the same parameters, each as likely. What a law would
+    Laws: the plan's own and every law of ``laws.SPREAD`` that counts the same
+    parameters, each as likely, with the scatter of the own one's resamples if it has
+    any. What a law would
     have answered is solved for on a machine of the plan's utilisation, without shapes.
     For a target loss the tokens, and so days and dollars, follow the law: each is taken
-    at its word, for its own best size. A loss means the same only on the same data: its
+    at its word, for its own best size; one that would be asked more than three decades
+    beyond its runs stands apart. A loss means the same only on the same data: its
     interval holds laws of the same corpus, and those of others stand apart.
 
     Time: the error of the step model on rows that were not fitted, with a drift of 3 %
@@ -306,31 +238,12 @@ def intervals(
     laws = law_doubt(plan, FEW_RESAMPLES) if light else law_doubt(plan)
     limited = p.deadline is not None or p.budget is not None
     timed = p.objective == "loss" and p.compute is None and limited
-    x = _all_draws(plan, times, laws, timed, n, seed, executor)
+    x = all_draws(plan, times, laws, timed, n, seed, executor)
     return _summary(plan, share, laws, x, runs, light)
 
 
-def _all_draws(
-    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, n: int, seed: int,
-    executor: Executor | None,
-) -> _Draws:  # fmt: skip
-    rng = np.random.default_rng(seed)
-    if n <= BLOCK:
-        return _block(plan, times, laws, timed, n, rng)
-    sizes = [BLOCK] * (n // BLOCK) + ([n % BLOCK] if n % BLOCK else [])
-    jobs = [
-        (plan, times, laws, timed, size, child)
-        for size, child in zip(sizes, rng.spawn(len(sizes)), strict=True)
-    ]
-    made = list(map(_send, jobs) if executor is None else executor.map(_send, jobs))
-    return _Draws(
-        **{f.name: np.concatenate([getattr(m, f.name) for m in made])
-           for f in fields(_Draws)}
-    )  # fmt: skip
-
-
 def _summary(
-    plan: Plan, share: float, laws: LawDoubt, x: _Draws, runs: bool, light: bool
+    plan: Plan, share: float, laws: LawDoubt, x: Draws, runs: bool, light: bool
 ) -> Intervals:
     p = plan.problem
     target = p.objective != "loss"
@@ -402,8 +315,7 @@ def _summary(
     cost = dollars * x.model * x.failures * x.whole * work
     ends = _ends(days, share)
     hourly = DAY * p.n / HOUR
-    made = _Chance(run=x.model * x.failures * x.whole, price=x.price)
-    timely, affordable = chances_of(plan, made)
+    timely, affordable = chances_of(plan, x.model * x.failures * x.whole, x.price)
     return Intervals(
         level=share, N=_ends(x.N, share), D=_ends(x.D, share), days=ends,
         hours=(ends[0] * hourly, ends[1] * hourly),
@@ -426,12 +338,6 @@ def _summary(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Chance:
-    run: Array
-    price: Array
-
-
 def _apart(plan: Plan, laws: LawDoubt, light: bool) -> tuple[Doubt, ...]:
     """Return what is shown beside the draws: hulls, not in "together"."""
     found = []
@@ -446,6 +352,17 @@ def _apart(plan: Plan, laws: LawDoubt, light: bool) -> tuple[Doubt, ...]:
             Doubt(
                 source="laws of other data", loss=(min(said) + by, max(said) + by),
                 note="lowest and highest; another floor, not in \"together\"",
+            )
+        )  # fmt: skip
+    for label, one, beyond in laws.far:
+        N, D, days, dollars = (
+            (float(np.min(x)), float(np.max(x)))
+            for x in (one.N, one.D, plan.days * one.work, plan.dollars * one.work)
+        )
+        found.append(
+            Doubt(
+                source=label, N=N, D=D, days=days, dollars=dollars,
+                note=f"{beyond:.1f} decades beyond its runs; not in \"together\"",
             )
         )  # fmt: skip
     batches = None if light else other_batches(plan)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ L = TypeVar("L", bound=Law)
 
 # resamples that are solved for, each anew
 MOST_RESAMPLES = 256
+# a law that is asked for a loss this many decades beyond its runs is named, not drawn
+TOO_FAR = 3.0
 # grid in ln N around the first guess, then around its best
 REACH, COARSE, FINE = np.log(30.0), 61, 23
 
@@ -39,7 +41,7 @@ def _stored() -> AdditiveLaw:
 
 def pick(law: L, which: NDArray[np.int64]) -> L:
     """Return a resampled law with some of its resamples."""
-    made = {}
+    made: dict[str, Any] = {}
     for f in fields(law):
         value = getattr(law, f.name)
         if isinstance(value, Law) and f.name != "resampled":
@@ -185,6 +187,8 @@ class LawDoubt:
     resamples: LossLaw | None
     same: tuple[LossLaw, ...]
     foreign: tuple[LossLaw, ...]
+    # laws too far from their runs, by label, with the decades
+    far: tuple[tuple[str, Answer, float], ...]
 
     def scattered(self, rng: np.random.Generator, draws: int) -> LawDraws:
         """Draw resamples of the plan's own law."""
@@ -193,21 +197,23 @@ class LawDoubt:
         return _drawn(one, which)
 
     def chosen(self, rng: np.random.Generator, draws: int, whole: bool) -> LawDraws:
-        """Draw laws, each as likely; if ``whole``, the own one with its scatter."""
-        own = self.scattered(rng, draws)
-        if not whole:
-            own = _drawn(self.own, np.zeros(draws, dtype=np.int64))
-        which = rng.integers(1 + len(self.others), size=draws)
-        parts = [own]
-        parts += [
-            _drawn(one, np.zeros(draws, dtype=np.int64)) for _, one in self.others
-        ]
+        """Draw laws, each as likely; if ``whole``, with the scatter of their runs.
+
+        The others come without resamples: they borrow the scatter of the plan's own.
+        """
+        first = np.zeros(draws, dtype=np.int64)
+        own, other = _drawn(self.own, first), self.scattered(rng, draws)
+        parts = [own, *(_drawn(one, first) for _, one in self.others)]
+        which = rng.integers(len(parts), size=draws)
         row = np.arange(draws)
-        return LawDraws(
-            N=np.stack([x.N for x in parts])[which, row],
-            D=np.stack([x.D for x in parts])[which, row],
-            work=np.stack([x.work for x in parts])[which, row],
-        )
+
+        def drawn(name: str) -> Array:
+            found = np.stack([getattr(x, name) for x in parts])[which, row]
+            if whole:
+                found = found * (getattr(other, name) / getattr(own, name))
+            return np.asarray(found)
+
+        return LawDraws(N=drawn("N"), D=drawn("D"), work=drawn("work"))
 
     def losses(
         self, plan: Plan, tokens: Array, rng: np.random.Generator, what: str
@@ -221,14 +227,19 @@ class LawDoubt:
         which = rng.integers(len(laws), size=draws)
         made = np.empty(draws)
         unique = plan.problem.unique_tokens
+
+        def of(law: LossLaw, rows: NDArray[np.bool_]) -> Array:
+            size = np.full(int(rows.sum()), plan.N)
+            limit = DataLimit(law=law, unique=unique)
+            return np.asarray(limit.loss(size, tokens[rows]))
+
         for i, law in enumerate(laws):
-            mine = which == i
-            used: LossLaw = silent(law)
-            if i == 0 and self.resamples is not None and what in ("resamples", "both"):
-                n = count_of(self.resamples)
-                used = pick(self.resamples, rng.integers(n, size=int(mine.sum())))
-            size = np.full(int(mine.sum()), plan.N)
-            made[mine] = DataLimit(law=used, unique=unique).loss(size, tokens[mine])
+            made[which == i] = of(silent(law), which == i)
+        if self.resamples is not None and what in ("resamples", "both"):
+            everything = np.ones(draws, dtype=bool)
+            drawn = rng.integers(count_of(self.resamples), size=draws)
+            scattered = of(pick(self.resamples, drawn), everything)
+            made += scattered - of(silent(self.law), everything)
         return made
 
 
@@ -237,6 +248,13 @@ def _drawn(one: Answer, which: NDArray[np.int64]) -> LawDraws:
         np.ravel(x)[which] for x in np.broadcast_arrays(one.N, one.D, one.work)
     )
     return LawDraws(N=N, D=D, work=work)
+
+
+def decades(law: Law, found: Answer) -> float:
+    """Return how far an answer lies beyond the runs of a law, in N or in D."""
+    tops = ((law.fitted.N, found.N), (law.fitted.D, found.D))
+    reach = [np.log10(np.max(x) / top[1]) for top, x in tops if top is not None]
+    return float(max(reach, default=0.0))
 
 
 def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
@@ -251,12 +269,24 @@ def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
     scatter = None if many is None else answer(plan, many, guess)
     if many is not None and scatter is None:
         note = "out of reach under some resamples"
-    answers = {one.name: answer(plan, one, guess) for one in alike(law)}
+    near: list[tuple[str, Answer]] = []
+    far: list[tuple[str, Answer, float]] = []
+    for one in alike(law):
+        found = answer(plan, one, guess)
+        if found is None:
+            continue
+        found = _over(found, base)
+        # where a law only says how to split the compute its level does not matter
+        beyond = 0.0 if plan.problem.objective == "loss" else decades(one, found)
+        if beyond > TOO_FAR:
+            far.append((one.label, found, beyond))
+        else:
+            near.append((one.name, found))
     same = tuple(same_runs(law))
     return LawDoubt(
         own=_over(own, base),
         scatter=None if scatter is None else _over(scatter, base),
-        others=tuple((k, _over(a, base)) for k, a in answers.items() if a is not None),
+        others=tuple(near), far=tuple(far),
         note=note, law=law, resamples=many, same=same,
         foreign=tuple(
             one for one in alike(law) if isinstance(one, LossLaw) and one not in same

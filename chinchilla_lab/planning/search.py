@@ -82,14 +82,15 @@ def _confident(
     shapes: Sequence[TransformerShape] | None,
 ) -> Plan:
     """Cut deadline and budget until the plan meets them with its confidence."""
-    assert problem.confidence is not None  # the problem was checked
+    sure = problem.confidence
+    assert sure is not None  # the problem was checked
     if problem.slack == (1.0, 1.0):
         # how much is cut hardly depends on the plan: a quick one will do
         quick = _found(problem.with_(thorough=False), None, shapes)
-        problem = problem.with_(slack=slack_for(quick, problem.confidence))
+        problem = problem.with_(slack=slack_for(quick, sure))
     for _ in range(TRIES):
         made = _found(problem, progress, shapes)
-        need = slack_for(made, problem.confidence)
+        need = slack_for(made, sure)
         pairs = list(zip(need, problem.slack, strict=True))
         if all(n <= s <= CLOSE * n for n, s in pairs):
             break

@@ -203,17 +203,17 @@ def chances(plan: Plan, draws: int = 4000) -> tuple[float, float]:
     """
     p = plan.problem
     made = time_doubt(plan, p.whole_run).draw(np.random.default_rng(0), draws)
-    return chances_of(plan, made)
+    return chances_of(plan, made.run, made.price)
 
 
-def chances_of(plan: Plan, made: TimeDraws) -> tuple[float, float]:
-    """Return the chances of deadline and budget from draws."""
+def chances_of(plan: Plan, run: Array, price: Array) -> tuple[float, float]:
+    """Return the chances of deadline and budget from factors on time and price."""
     p = plan.problem
     timely = affordable = float("nan")
     if p.deadline is not None:
-        timely = float(np.mean(plan.seconds * made.run <= p.deadline * (1 + 1e-9)))
+        timely = float(np.mean(plan.seconds * run <= p.deadline * (1 + 1e-9)))
     if p.budget is not None:
-        paid = (plan.dollars * made.run + _served(plan)) * made.price
+        paid = (plan.dollars * run + _served(plan)) * price
         affordable = float(np.mean(paid <= p.budget * (1 + 1e-9)))
     return timely, affordable
 

@@ -1,0 +1,106 @@
+"""Everything that the intervals of a plan draw, in blocks, here or on an executor."""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chinchilla_lab.planning.law_doubt import LawDoubt
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.time_doubt import TimeDoubt
+
+__all__: list[str] = []
+
+Array = NDArray[np.float64]
+
+# draws of one block; more are drawn in several, each with a generator of its own
+BLOCK = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """Everything that is drawn, one entry a draw."""
+
+    # factors on the time of the plan, by source
+    model: Array
+    failures: Array
+    whole: Array
+    waste: Array
+    price: Array
+    # sizes, tokens, and work over the plan's
+    scatter_N: Array
+    scatter_D: Array
+    scatter_work: Array
+    law_N: Array
+    law_D: Array
+    law_work: Array
+    N: Array
+    D: Array
+    work: Array
+    # losses
+    loss_scatter: Array
+    loss_laws: Array
+    loss_model: Array
+    loss_failures: Array
+    loss_whole: Array
+    loss_steps: Array
+    loss_waste: Array
+    loss: Array
+
+
+def _block(
+    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, draws: int,
+    rng: np.random.Generator,
+) -> Draws:  # fmt: skip
+    t = times.draw(rng, draws)
+    scatter = laws.scattered(rng, draws)
+    chosen = laws.chosen(rng, draws, whole=False)
+    both = laws.chosen(rng, draws, whole=True)
+    tokens = np.full(draws, plan.D / plan.waste)
+
+    def loss(
+        what: str, factor: Array | None = None, waste: Array | None = None
+    ) -> Array:
+        # a slower run sees fewer tokens until the limit; without one it takes longer
+        seen = tokens / factor if timed and factor is not None else tokens
+        seen = seen if waste is None else seen / waste
+        return laws.losses(plan, seen, rng, what)
+
+    return Draws(
+        model=t.model, failures=t.failures, whole=t.whole, waste=t.waste,
+        price=t.price, scatter_N=scatter.N, scatter_D=scatter.D,
+        scatter_work=scatter.work, law_N=chosen.N, law_D=chosen.D,
+        law_work=chosen.work, N=both.N, D=both.D, work=both.work,
+        loss_scatter=loss("resamples"), loss_laws=loss("laws"),
+        loss_model=loss("nothing", t.model), loss_failures=loss("nothing", t.failures),
+        loss_whole=loss("nothing", t.whole), loss_steps=loss("nothing", t.steps),
+        loss_waste=loss("nothing", None, t.waste),
+        loss=loss("both", t.run, t.waste if timed else None),
+    )  # fmt: skip
+
+
+def _send(
+    job: tuple[Plan, TimeDoubt, LawDoubt, bool, int, np.random.Generator],
+) -> Draws:
+    return _block(*job)
+
+
+def all_draws(
+    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, n: int, seed: int,
+    executor: Executor | None,
+) -> Draws:  # fmt: skip
+    """Draw, in blocks where one is not enough."""
+    rng = np.random.default_rng(seed)
+    if n <= BLOCK:
+        return _block(plan, times, laws, timed, n, rng)
+    sizes = [BLOCK] * (n // BLOCK) + ([n % BLOCK] if n % BLOCK else [])
+    jobs = [
+        (plan, times, laws, timed, size, child)
+        for size, child in zip(sizes, rng.spawn(len(sizes)), strict=True)
+    ]
+    made = list(map(_send, jobs) if executor is None else executor.map(_send, jobs))
+    return Draws(
+        **{f.name: np.concatenate([getattr(m, f.name) for m in made])
+           for f in fields(Draws)}
+    )  # fmt: skip

@@ -14,6 +14,7 @@ from chinchilla_lab.planning.compare import (
     compare_runs,
     export,
 )
+from chinchilla_lab.planning.coverage import Coverage, Covered, whole_run_coverage
 from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
 from chinchilla_lab.planning.estimates import (
     UTILISATION_BAND,
@@ -56,6 +57,8 @@ __all__ = [
     "Closure",
     "ClosureError",
     "Comparison",
+    "Coverage",
+    "Covered",
     "Doubt",
     "Identity",
     "Intervals",
@@ -96,6 +99,7 @@ __all__ = [
     "time_at",
     "typed",
     "typed_plan",
+    "whole_run_coverage",
     "whole_run_factors",
     "whole_run_ratio_table",
     "whole_run_ratios",

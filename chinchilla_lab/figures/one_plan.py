@@ -291,6 +291,6 @@ def plot_doubt(plan: Plan, found: Intervals) -> Drawing:
         ax.set_yticks(y, labels=[r[0] for r in rows])
         ax.invert_yaxis()
         ax.set_xlabel("factor on the plan, 90 % interval")
-        ax.figure.subplots_adjust(left=0.33)
+        ax.figure.subplots_adjust(left=0.36)
 
     return draw_on_figure(draw, series, height=4.8)

@@ -211,8 +211,8 @@ def intervals(
     any. What a law would
     have answered is solved for on a machine of the plan's utilisation, without shapes.
     For a target loss the tokens, and so days and dollars, follow the law: each is taken
-    at its word, for its own best size; one that would be asked more than three decades
-    beyond its runs stands apart. A loss means the same only on the same data: its
+    at its word, for its own best size; one whose loss is of other text than its runs
+    trained on stands apart. A loss means the same only on the same data: its
     interval holds laws of the same corpus, and those of others stand apart.
 
     Time: the error of the step model on rows that were not fitted, with a drift of 3 %
@@ -354,7 +354,7 @@ def _apart(plan: Plan, laws: LawDoubt, light: bool) -> tuple[Doubt, ...]:
                 note="lowest and highest; another floor, not in \"together\"",
             )
         )  # fmt: skip
-    for label, one, beyond in laws.far:
+    for label, one in laws.elsewhere:
         N, D, days, dollars = (
             (float(np.min(x)), float(np.max(x)))
             for x in (one.N, one.D, plan.days * one.work, plan.dollars * one.work)
@@ -362,9 +362,13 @@ def _apart(plan: Plan, laws: LawDoubt, light: bool) -> tuple[Doubt, ...]:
         found.append(
             Doubt(
                 source=label, N=N, D=D, days=days, dollars=dollars,
-                note=f"{beyond:.1f} decades beyond its runs; not in \"together\"",
+                note='its loss is of other text than it trains on; not in "together"',
             )
         )  # fmt: skip
+    found += [
+        Doubt(source=label, note='no size reaches the target; not in "together"')
+        for label in laws.unreached
+    ]
     batches = None if light else other_batches(plan)
     if batches is not None:
         found.append(

@@ -24,8 +24,6 @@ L = TypeVar("L", bound=Law)
 
 # resamples that are solved for, each anew
 MOST_RESAMPLES = 256
-# a law that is asked for a loss this many decades beyond its runs is named, not drawn
-TOO_FAR = 3.0
 # grid in ln N around the first guess, then around its best
 REACH, COARSE, FINE = np.log(30.0), 61, 23
 
@@ -187,8 +185,10 @@ class LawDoubt:
     resamples: LossLaw | None
     same: tuple[LossLaw, ...]
     foreign: tuple[LossLaw, ...]
-    # laws too far from their runs, by label, with the decades
-    far: tuple[tuple[str, Answer, float], ...]
+    # laws that cannot be asked for a loss, by label, taken at their word
+    elsewhere: tuple[tuple[str, Answer], ...]
+    # laws under which no size reaches the target, by label
+    unreached: tuple[str, ...]
 
     def scattered(self, rng: np.random.Generator, draws: int) -> LawDraws:
         """Draw resamples of the plan's own law."""
@@ -250,11 +250,10 @@ def _drawn(one: Answer, which: NDArray[np.int64]) -> LawDraws:
     return LawDraws(N=N, D=D, work=work)
 
 
-def decades(law: Law, found: Answer) -> float:
-    """Return how far an answer lies beyond the runs of a law, in N or in D."""
-    tops = ((law.fitted.N, found.N), (law.fitted.D, found.D))
-    reach = [np.log10(np.max(x) / top[1]) for top, x in tops if top is not None]
-    return float(max(reach, default=0.0))
+def judged_elsewhere(law: Law) -> bool:
+    """Whether the loss of a law is that of other text than its runs trained on."""
+    trained, _, judged = law.corpus.partition(", loss on ")
+    return bool(judged) and not judged.startswith(trained)
 
 
 def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
@@ -269,24 +268,26 @@ def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
     scatter = None if many is None else answer(plan, many, guess)
     if many is not None and scatter is None:
         note = "out of reach under some resamples"
-    near: list[tuple[str, Answer]] = []
-    far: list[tuple[str, Answer, float]] = []
+    drawn: list[tuple[str, Answer]] = []
+    elsewhere: list[tuple[str, Answer]] = []
+    unreached: list[str] = []
     for one in alike(law):
         found = answer(plan, one, guess)
         if found is None:
+            if isinstance(one, LossLaw):
+                unreached.append(one.label)
             continue
-        found = _over(found, base)
-        # where a law only says how to split the compute its level does not matter
-        beyond = 0.0 if plan.problem.objective == "loss" else decades(one, found)
-        if beyond > TOO_FAR:
-            far.append((one.label, found, beyond))
+        # a law that only says how to split the compute is not asked for a loss
+        if plan.problem.objective != "loss" and judged_elsewhere(one):
+            elsewhere.append((one.label, _over(found, base)))
         else:
-            near.append((one.name, found))
+            drawn.append((one.name, _over(found, base)))
     same = tuple(same_runs(law))
     return LawDoubt(
         own=_over(own, base),
         scatter=None if scatter is None else _over(scatter, base),
-        others=tuple(near), far=tuple(far),
+        others=tuple(drawn), elsewhere=tuple(elsewhere),
+        unreached=tuple(unreached),
         note=note, law=law, resamples=many, same=same,
         foreign=tuple(
             one for one in alike(law) if isinstance(one, LossLaw) and one not in same

@@ -1,5 +1,6 @@
 """Intervals that are kept: whole runs, laws, levels, and plans for a chance."""
 
+import json
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -326,6 +327,19 @@ def test_more_confidence_costs_loss():
 def test_a_target_out_of_reach_with_confidence_says_so():
     with pytest.raises(InfeasibleError, match="to be met with 90%"):
         ask(LOFT, objective="time", target_loss=2.05, deadline=25 * DAY, confidence=0.9)
+
+
+def test_confidence_on_the_command_line(capsys):
+    pytest.importorskip("typer")
+    from chinchilla_lab.cli import main
+
+    line = "plan --gpu h100-sxm-80gb --gpus 64 --deadline 30d --mfu 40% --family none"
+    assert main([*line.split(), "--confidence", "80%", "--json"]) in (0, None)
+    (made,) = json.loads(capsys.readouterr().out)
+    ideal = {"utilisation": 0.4, "shape_family": None}
+    same = ask(LOFT, deadline=30 * DAY, confidence=0.8, **ideal)
+    assert made["days"] == pytest.approx(same.days, rel=1e-9)
+    assert 0.8 <= made["chance_deadline"] < 0.85
 
 
 def test_confidence_is_a_share():

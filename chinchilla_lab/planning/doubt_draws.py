@@ -20,15 +20,61 @@ BLOCK = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class Draws:
-    """Everything that is drawn, one entry a draw."""
+    """Everything that is drawn, one entry a draw.
 
-    # factors on the time of the plan, by source
+    Parameters
+    ----------
+    model : numpy.ndarray
+        Time by the step model over the plan's, [-]
+    failures : numpy.ndarray
+        Time with failures over the plan's, [-]
+    whole : numpy.ndarray
+        Whole run over its steps, [-]
+    waste : numpy.ndarray
+        Examples at the drawn critical batch over the plan's, [-]
+    price : numpy.ndarray
+        Price over its middle, [-]
+    scatter_N : numpy.ndarray
+        Best size by resamples of the own law, [parameter]
+    scatter_D : numpy.ndarray
+        Their tokens, [token]
+    scatter_work : numpy.ndarray
+        Their compute over the plan's, [-]
+    law_N : numpy.ndarray
+        Best size by laws without scatter, [parameter]
+    law_D : numpy.ndarray
+        Their tokens, [token]
+    law_work : numpy.ndarray
+        Their compute over the plan's, [-]
+    N : numpy.ndarray
+        Best size by laws with scatter, [parameter]
+    D : numpy.ndarray
+        Their tokens, [token]
+    work : numpy.ndarray
+        Their compute over the plan's, [-]
+    loss_scatter : numpy.ndarray
+        Loss by resamples, [nats/token]
+    loss_laws : numpy.ndarray
+        Loss by laws of the same data, [nats/token]
+    loss_model : numpy.ndarray
+        Loss with the time of the step model, [nats/token]
+    loss_failures : numpy.ndarray
+        Loss with that of failures, [nats/token]
+    loss_whole : numpy.ndarray
+        Loss with that of the whole run, [nats/token]
+    loss_steps : numpy.ndarray
+        Loss with that of steps and failures, [nats/token]
+    loss_waste : numpy.ndarray
+        Loss at the drawn critical batch, [nats/token]
+    loss : numpy.ndarray
+        Loss with everything drawn, [nats/token]
+    """
+
     model: Array
     failures: Array
     whole: Array
     waste: Array
     price: Array
-    # sizes, tokens, and work over the plan's
     scatter_N: Array
     scatter_D: Array
     scatter_work: Array
@@ -38,7 +84,6 @@ class Draws:
     N: Array
     D: Array
     work: Array
-    # losses
     loss_scatter: Array
     loss_laws: Array
     loss_model: Array

@@ -89,7 +89,17 @@ def same_runs(law: LossLaw) -> list[LossLaw]:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Best size, its tokens, and its compute over that of the plan's own law."""
+    """What a law answers.
+
+    Parameters
+    ----------
+    N : numpy.ndarray
+        Best size, [parameter]
+    D : numpy.ndarray
+        Its tokens, [token]
+    work : numpy.ndarray
+        Compute, or that over the one of the plan's own law, [any]
+    """
 
     N: Array
     D: Array
@@ -166,7 +176,17 @@ def _least(p: Problem, share: float, guess: float) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class LawDraws:
-    """Draws over laws: N and D, compute over the plan's, and who was drawn."""
+    """Draws over laws.
+
+    Parameters
+    ----------
+    N : numpy.ndarray
+        Best sizes, [parameter]
+    D : numpy.ndarray
+        Their tokens, [token]
+    work : numpy.ndarray
+        Compute over that of the plan's own law, [-]
+    """
 
     N: Array
     D: Array
@@ -175,7 +195,31 @@ class LawDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class LawDoubt:
-    """The laws that a plan may be drawn from, and what each would answer."""
+    """The laws that a plan may be drawn from, and what each would answer.
+
+    Parameters
+    ----------
+    own : Answer
+        Answer of the plan's own law, without shapes, [-]
+    scatter : Answer, optional
+        Answers of its resamples, if it has any, [-]
+    others : tuple
+        Answers of the other laws that are drawn, by name, [-]
+    note : str
+        Where the resamples come from, [-]
+    law : LossLaw
+        The own law, [-]
+    resamples : LossLaw, optional
+        Its resamples as one law, [-]
+    same : tuple of LossLaw
+        Other laws of the same data, [-]
+    foreign : tuple of LossLaw
+        Laws of other data, [-]
+    elsewhere : tuple
+        Laws that cannot be asked for a loss, by label, taken at their word, [-]
+    unreached : tuple of str
+        Laws under which no size reaches the target, by label, [-]
+    """
 
     own: Answer
     scatter: Answer | None
@@ -185,9 +229,7 @@ class LawDoubt:
     resamples: LossLaw | None
     same: tuple[LossLaw, ...]
     foreign: tuple[LossLaw, ...]
-    # laws that cannot be asked for a loss, by label, taken at their word
     elsewhere: tuple[tuple[str, Answer], ...]
-    # laws under which no size reaches the target, by label
     unreached: tuple[str, ...]
 
     def scattered(self, rng: np.random.Generator, draws: int) -> LawDraws:

@@ -36,7 +36,21 @@ BATCH_SPREAD = BATCH_LAWS["deepseek-2024"].spread
 
 @dataclass(frozen=True, kw_only=True)
 class TimeDraws:
-    """Factors on the time of a plan, one entry a draw; they are independent."""
+    """Factors on the time of a plan, one entry a draw; they are independent.
+
+    Parameters
+    ----------
+    model : numpy.ndarray
+        Step model, [-]
+    failures : numpy.ndarray
+        Failures, [-]
+    whole : numpy.ndarray
+        Whole run over its steps, [-]
+    price : numpy.ndarray
+        Price over its middle, [-]
+    waste : numpy.ndarray
+        Examples at the drawn critical batch over the plan's, [-]
+    """
 
     model: Array
     failures: Array
@@ -57,21 +71,41 @@ class TimeDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeDoubt:
-    """What the draws of a plan's time are made of, worked out once."""
+    """What the draws of a plan's time are made of, worked out once.
 
-    # time over the plan's and relative error of each stack that it may be
+    Parameters
+    ----------
+    stacks : tuple
+        Time over the plan's of each stack that it may be, and the stack, [-]
+    n : int
+        Accelerators, [-]
+    rates : numpy.ndarray, optional
+        Logarithms of failure rates, [-]
+    kept : numpy.ndarray, optional
+        What each leaves of the time, [-]
+    share : float
+        What the plan's rate leaves of the time, [-]
+    mean : float
+        Failures of the run that the plan expects, [-]
+    whole_run : bool
+        Whether what whole runs take is drawn, [-]
+    leave_out : tuple of str
+        Published runs that do not count in it, [-]
+    price : tuple of float, optional
+        Lowest and highest price over the middle, [-]
+    over_critical : float
+        Batch over the critical one; 0 where nothing is wasted, [-]
+    """
+
     stacks: tuple[tuple[float, Stack], ...]
     n: int
-    # logarithms of failure rates, and what each leaves of the time
     rates: Array | None
     kept: Array | None
     share: float
     mean: float
     whole_run: bool
     leave_out: tuple[str, ...]
-    # lowest and highest price over the middle
     price: tuple[float, float] | None
-    # batch over the critical one; zero where nothing is wasted
     over_critical: float
 
     def draw(self, rng: np.random.Generator, draws: int) -> TimeDraws:

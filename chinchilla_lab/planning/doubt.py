@@ -158,6 +158,10 @@ def _ends(x: Array, level: float) -> Range:
     return float(low), float(high)
 
 
+def _known(x: Array | None, level: float) -> Range | None:
+    return None if x is None or not x.size else _ends(x, level)
+
+
 def _middle(x: Array) -> Range:
     return (float(np.median(x)),) * 2
 
@@ -191,7 +195,8 @@ def intervals(
         Published runs that do not count in what whole runs take, as one that is to be
         predicted, [-]
     light : bool, optional
-        Fewer resamples and no other batches: what a control that moves needs, [-]
+        Fewer resamples, no losses by source and no other batches: what a control that
+        moves needs, [-]
     executor : concurrent.futures.Executor, optional
         Where to draw, in blocks of 4,000; the result does not depend on it, [-]
 
@@ -238,7 +243,7 @@ def intervals(
     laws = law_doubt(plan, FEW_RESAMPLES) if light else law_doubt(plan)
     limited = p.deadline is not None or p.budget is not None
     timed = p.objective == "loss" and p.compute is None and limited
-    x = all_draws(plan, times, laws, timed, n, seed, executor)
+    x = all_draws(plan, times, laws, timed, light, n, seed, executor)
     return _summary(plan, share, laws, x, runs, light)
 
 
@@ -255,7 +260,7 @@ def _summary(
         return Doubt(
             source=source, days=(plan.days * low, plan.days * high),
             dollars=(plan.dollars * low, plan.dollars * high),
-            loss=None if loss is None else _ends(loss, share), note=note, **more,
+            loss=_known(loss, share), note=note, **more,
         )  # fmt: skip
 
     def of_laws(
@@ -265,7 +270,7 @@ def _summary(
             return timed(source, work, loss, note, N=_ends(N, share), D=_ends(D, share))
         return Doubt(
             source=source, N=_ends(N, share), D=_ends(D, share),
-            loss=_ends(loss, share), note=note,
+            loss=_known(loss, share), note=note,
         )  # fmt: skip
 
     sources = [Doubt(source="runs behind the law", note=laws.note)]
@@ -288,7 +293,7 @@ def _summary(
         if target:
             sources.append(timed("critical batch", waste, None, note))
         else:
-            losses = _ends(x.loss_waste, share)
+            losses = _known(x.loss_waste, share)
             sources.append(Doubt(source="critical batch", loss=losses, note=note))
     sources.append(timed("step model", x.model, x.loss_model, plan.label))
     if p.reliability is not None:

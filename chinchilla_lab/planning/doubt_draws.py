@@ -95,7 +95,7 @@ class Draws:
 
 
 def _block(
-    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, draws: int,
+    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, light: bool, draws: int,
     rng: np.random.Generator,
 ) -> Draws:  # fmt: skip
     t = times.draw(rng, draws)
@@ -107,6 +107,8 @@ def _block(
     def loss(
         what: str, factor: Array | None = None, waste: Array | None = None
     ) -> Array:
+        if light and what != "both":
+            return np.empty(0)
         # a slower run sees fewer tokens until the limit; without one it takes longer
         seen = tokens / factor if timed and factor is not None else tokens
         seen = seen if waste is None else seen / waste
@@ -126,22 +128,22 @@ def _block(
 
 
 def _send(
-    job: tuple[Plan, TimeDoubt, LawDoubt, bool, int, np.random.Generator],
+    job: tuple[Plan, TimeDoubt, LawDoubt, bool, bool, int, np.random.Generator],
 ) -> Draws:
     return _block(*job)
 
 
 def all_draws(
-    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, n: int, seed: int,
-    executor: Executor | None,
+    plan: Plan, times: TimeDoubt, laws: LawDoubt, timed: bool, light: bool, n: int,
+    seed: int, executor: Executor | None,
 ) -> Draws:  # fmt: skip
     """Draw, in blocks where one is not enough."""
     rng = np.random.default_rng(seed)
     if n <= BLOCK:
-        return _block(plan, times, laws, timed, n, rng)
+        return _block(plan, times, laws, timed, light, n, rng)
     sizes = [BLOCK] * (n // BLOCK) + ([n % BLOCK] if n % BLOCK else [])
     jobs = [
-        (plan, times, laws, timed, size, child)
+        (plan, times, laws, timed, light, size, child)
         for size, child in zip(sizes, rng.spawn(len(sizes)), strict=True)
     ]
     made = list(map(_send, jobs) if executor is None else executor.map(_send, jobs))

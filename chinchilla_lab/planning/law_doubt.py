@@ -1,14 +1,21 @@
 """What a plan would be under other laws: resamples of its own, and those of others."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.allocation.solving import needs_loss, optimum
-from chinchilla_lab.laws.families import AdditiveLaw, DirectLaw, Law, LossLaw
+from chinchilla_lab.allocation.solving import additive, needs_loss, optimum
+from chinchilla_lab.laws.families import (
+    AdditiveLaw,
+    DirectLaw,
+    Law,
+    LossLaw,
+    UniqueDataLaw,
+)
 from chinchilla_lab.laws.published import DEFAULT, LOSS_LAWS, PUBLISHED, SPREAD
 from chinchilla_lab.planning.any_size import smooth_scores
 from chinchilla_lab.planning.losses import DataLimit, silent
@@ -35,6 +42,11 @@ def _stored() -> AdditiveLaw:
     names = ("E", "A", "B", "alpha", "beta")
     columns = {k: np.array([float(r[k]) for r in rows]) for k in names}
     return AdditiveLaw(label="resamples of the published runs", **columns)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _quiet(law: LossLaw) -> LossLaw:
+    return silent(law)
 
 
 def pick(law: L, which: NDArray[np.int64]) -> L:
@@ -118,7 +130,7 @@ def answer(plan: Plan, law: Law, guess: float) -> Answer | None:
     """Return what a law would have answered, on a machine of the plan's utilisation.
 
     No shapes, so that the luck of one shape does not count. Arrays for a resampled
-    law. None where the law knows no loss and one is asked, or where no size is left.
+    law, NaN where no size is left. None where the law knows no loss and one is asked.
     """
     # a mixture uses fewer parameters than it has
     active = plan.C / (FLOP_PER_ND * plan.N * plan.D)
@@ -135,7 +147,7 @@ def answer(plan: Plan, law: Law, guess: float) -> Answer | None:
     if isinstance(law, DirectLaw):
         return None
     try:
-        asked = p.with_(law=silent(law))
+        asked = p.with_(law=silent(needs_loss(law, "plan")))
         N = _least(asked, share, guess)
         late = np.isnan(N)
         if p.objective != "loss" and np.any(late):
@@ -145,9 +157,8 @@ def answer(plan: Plan, law: Law, guess: float) -> Answer | None:
             N = np.where(late, soon, N)
     except TypeError:
         return None  # a law that repeats cannot wear
-    ok = np.isfinite(N)
-    if not np.all(ok):
-        return None
+    reached = np.isfinite(N)
+    N = np.where(reached, N, guess)
     if p.objective == "loss":
         seconds = np.asarray(p.usable_seconds(N, share))
         D = p.peak * share * p.goodput.share * seconds / (FLOP_PER_ND * N)
@@ -157,7 +168,45 @@ def answer(plan: Plan, law: Law, guess: float) -> Answer | None:
         assert p.target_loss is not None  # the problem was checked
         limit = DataLimit(law=asked.law, unique=p.unique_tokens)
         D = np.asarray(limit.tokens(N, p.target_loss)) * plan.waste
-    return Answer(N=N, D=D, work=N * D)
+    D = np.where(reached, D, np.nan)
+    return Answer(N=np.where(reached, N, np.nan), D=D, work=N * D)
+
+
+def answers(plan: Plan, laws: list[Law], guess: float) -> list[Answer | None]:
+    """Return what each law would have answered; additive ones are asked at once."""
+    shapes = [
+        additive(law)
+        if isinstance(law, LossLaw) and not isinstance(law, UniqueDataLaw)
+        else None
+        for law in laws
+    ]
+    closed = [law for law in shapes if law is not None]
+    found: list[Answer | None] = []
+    split: Iterator[tuple[Array, ...]] = iter(())
+    if closed:
+        sizes = [count_of(law) for law in closed]
+        columns: dict[str, Any] = {
+            name: np.concatenate(
+                [np.broadcast_to(getattr(law, name), n)
+                 for law, n in zip(closed, sizes, strict=True)]
+            )
+            for name in ("E", "A", "B", "alpha", "beta", "k")
+        }  # fmt: skip
+        joint = AdditiveLaw(N_counts=closed[0].N_counts, **columns)
+        made = answer(plan, joint, guess)
+        assert made is not None  # additive laws always answer, if only with NaN
+        ends = np.cumsum(sizes)[:-1]
+        parts = [np.split(np.ravel(x), ends) for x in (made.N, made.D, made.work)]
+        split = zip(*parts, strict=True)
+    for law, shape in zip(laws, shapes, strict=True):
+        one = answer(plan, law, guess) if shape is None else _answer(*next(split))
+        ok = one is not None and np.all(np.isfinite(one.work))
+        found.append(one if ok else None)
+    return found
+
+
+def _answer(N: Array, D: Array, work: Array) -> Answer:
+    return Answer(N=N, D=D, work=work)
 
 
 def _least(p: Problem, share: float, guess: float) -> Array:
@@ -276,12 +325,12 @@ class LawDoubt:
             return np.asarray(limit.loss(size, tokens[rows]))
 
         for i, law in enumerate(laws):
-            made[which == i] = of(silent(law), which == i)
+            made[which == i] = of(_quiet(law), which == i)
         if self.resamples is not None and what in ("resamples", "both"):
             everything = np.ones(draws, dtype=bool)
             drawn = rng.integers(count_of(self.resamples), size=draws)
             scattered = of(pick(self.resamples, drawn), everything)
-            made += scattered - of(silent(self.law), everything)
+            made += scattered - of(_quiet(self.law), everything)
         return made
 
 
@@ -300,30 +349,30 @@ def judged_elsewhere(law: Law) -> bool:
 
 def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
     """Ask every law what it would have answered."""
-    law = plan.problem.law
-    own = answer(plan, law, plan.N)
+    law, others = plan.problem.law, alike(plan.problem.law)
+    many, note = resamples_of(law, most)
+    asked = [law, *others, *([] if many is None else [many])]
+    own, *found = answers(plan, asked, plan.N)
     if own is None:
         # the plan uses room that no smooth machine has: it is its own best
         own = Answer(N=np.asarray(plan.N), D=np.asarray(plan.D), work=np.asarray(1.0))
-    guess, base = float(np.ravel(own.N)[0]), float(np.ravel(own.work)[0])
-    many, note = resamples_of(law, most)
-    scatter = None if many is None else answer(plan, many, guess)
+    base = float(np.ravel(own.work)[0])
+    scatter = None if many is None else found.pop()
     if many is not None and scatter is None:
         note = "out of reach under some resamples"
     drawn: list[tuple[str, Answer]] = []
     elsewhere: list[tuple[str, Answer]] = []
     unreached: list[str] = []
-    for one in alike(law):
-        found = answer(plan, one, guess)
-        if found is None:
+    for one, made in zip(others, found, strict=True):
+        if made is None:
             if isinstance(one, LossLaw):
                 unreached.append(one.label)
             continue
         # a law that only says how to split the compute is not asked for a loss
         if plan.problem.objective != "loss" and judged_elsewhere(one):
-            elsewhere.append((one.label, _over(found, base)))
+            elsewhere.append((one.label, _over(made, base)))
         else:
-            drawn.append((one.name, _over(found, base)))
+            drawn.append((one.name, _over(made, base)))
     same = tuple(same_runs(law))
     return LawDoubt(
         own=_over(own, base),
@@ -332,7 +381,7 @@ def law_doubt(plan: Plan, most: int = MOST_RESAMPLES) -> LawDoubt:
         unreached=tuple(unreached),
         note=note, law=law, resamples=many, same=same,
         foreign=tuple(
-            one for one in alike(law) if isinstance(one, LossLaw) and one not in same
+            one for one in others if isinstance(one, LossLaw) and one not in same
         ),
     )  # fmt: skip
 

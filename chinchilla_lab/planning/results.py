@@ -250,6 +250,14 @@ class Plan:
         for limit, chance in zip(("deadline", "budget"), self.chances, strict=True):
             if chance == chance:
                 cells.append([f"chance to meet the {limit} [-]", f"{chance:.0%}"])
+        if p.confidence is not None:
+            cut = max(p.slack)
+            cells.append(
+                [
+                    "planned for a chance of [-]",
+                    f"{p.confidence:.0%}: limits over {cut:.2f}",
+                ]
+            )
         if cost is not None:
             cells.append(
                 ["cost [USD]", f"{text(cost.low, 'USD')} to {text(cost.high, 'USD')}"]

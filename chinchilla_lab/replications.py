@@ -2,6 +2,7 @@
 
 ``python -m chinchilla_lab.replications`` computes every row and compares it with the
 stored table; ``--write`` stores what it found, with the date and the version.
+``--write-runs`` stores what the step model says of whole published runs.
 """
 
 import csv
@@ -20,6 +21,8 @@ from chinchilla_lab import __version__, datasets
 from chinchilla_lab.allocation.intervals import interval
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.checks import ExtrapolationWarning
+from chinchilla_lab.cluster.cost import published_hours
+from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.fitting.fitted import FittedLossLaw
 from chinchilla_lab.fitting.isoflop import power_line
 from chinchilla_lab.fitting.parametric import fit_parametric
@@ -32,6 +35,10 @@ from chinchilla_lab.laws import (
     HOFFMANN_2022_PRINTED,
 )
 from chinchilla_lab.laws.families import AdditiveLaw
+from chinchilla_lab.planning.closure import closure
+from chinchilla_lab.planning.doubt import intervals
+from chinchilla_lab.planning.plans import typed_plan
+from chinchilla_lab.shape.known import SHAPES
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 
@@ -46,11 +53,13 @@ __all__ = [
     "main",
     "stopping",
     "stored",
+    "whole_runs",
 ]
 
 Array = NDArray[np.float64]
 CHINCHILLA = 5.76e23  # FLOP, the budget that Gopher and Chinchilla share
 RESAMPLES = 4000
+KEPT_RESAMPLES = 256
 DROPPED = range(9)
 LADDER_STEPS = (
     ("as Kaplan et al.", "base long kaplan kaplan train", 0.835),
@@ -437,6 +446,62 @@ def _quantiles() -> list[dict[str, str]]:
     return rows
 
 
+def _resampled() -> list[dict[str, str]]:
+    """Tabulate the first resamples of the default law, for plans that draw the law."""
+    law = _huber().resampled
+    assert isinstance(law, AdditiveLaw)  # resamples were asked for
+    names = ("E", "A", "B", "alpha", "beta")
+    values = [np.asarray(getattr(law, name))[:KEPT_RESAMPLES] for name in names]
+    return [
+        {name: f"{x:.7g}" for name, x in zip(names, row, strict=True)}
+        for row in zip(*values, strict=True)
+    ]
+
+
+# what the cards do not say: sequence, batch, and how many accelerators a run had
+_FOUR_M = "batch of 4M tokens stated; number of accelerators assumed"
+_LIKE_405B = "batch between the 4M and 16M of Llama 3 405B, and accelerators, assumed"
+_WHOLE_RUNS = (
+    ("llama-2-7b", "llama-2-7b", 4096, 2**22, (256, 512, 1024, 2048), _FOUR_M),
+    ("llama-2-70b", "llama-2-70b", 4096, 2**22, (512, 1024, 2048), _FOUR_M),
+    ("llama-3-8b", "llama-3-8b", 8192, 2**23, (1024, 2048, 4096, 8192), _LIKE_405B),
+    ("llama-3-70b", "llama-3-70b", 8192, 2**23, (1024, 2048, 4096, 8192), _LIKE_405B),
+    ("llama-3.1-8b", "llama-3-8b", 8192, 2**23, (1024, 2048, 4096, 8192), _LIKE_405B),
+    ("llama-3.1-405b", "llama-3-405b", 8192, 2**24, (8192, 16384),
+     "the paper names jobs of 8,192 and 16,384; layout searched"),
+)  # fmt: skip
+
+
+def whole_runs() -> list[dict[str, str]]:
+    """Compute what the step model says of the dense runs with published hours.
+
+    Returns
+    -------
+    list of dict
+        Rows of ``whole_runs.csv``: one a run and size of its cluster, [-]
+    """
+    rows = []
+    hours = published_hours()
+    for run, shape, seq_len, batch, sizes, assumed in _WHOLE_RUNS:
+        for n in sizes:
+            machine = Cluster(accelerator=hours[run].accelerator, n_accelerators=n)
+            made = typed_plan(
+                machine, SHAPES[shape], hours[run].D_tokens, batch // seq_len,
+                seq_len=seq_len,
+            )  # fmt: skip
+            steps = intervals(made, whole_run=False, light=True).median.days
+            assert steps is not None  # a time is always drawn
+            rows.append(
+                {
+                    "run": run, "shape": shape, "n_accelerators": str(n),
+                    "seq_len": str(seq_len), "batch_tokens": str(batch),
+                    "layout": made.layout, "fits": str(int(closure(made).holds)),
+                    "steps_hours": f"{steps[0] * 24.0 * n:.5g}", "assumed": assumed,
+                }
+            )  # fmt: skip
+    return rows
+
+
 def stored(page: str = "") -> list[Replication]:
     """Return the stored rows, of one paper or of all.
 
@@ -504,7 +569,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        ``--write`` stores the tables, [-]
+        ``--write`` stores the tables; ``--write-runs`` that of whole runs alone,
+        which needs no data, [-]
 
     Returns
     -------
@@ -512,6 +578,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if every number agrees with the stored one to 1e-6, else 1, [-]
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if "--write-runs" in words:
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        _write("whole_runs.csv", whole_runs())
+        return 0
     warnings.simplefilter("ignore", FitWarning)
     warnings.simplefilter("ignore", ExtrapolationWarning)
     try:
@@ -540,6 +610,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [{k: f"{v:.6g}" for k, v in r.items()} for r in dropped_runs()],
         )
         _write("besiroglu2024_bootstrap.csv", _quantiles())
+        _write("besiroglu2024_resamples.csv", _resampled())
         _write("besiroglu2024_stopping.csv", stopping())
         return 0
     return int(wrong > 0)

@@ -50,8 +50,8 @@ from chinchilla_lab.planning import (
     sweep,
     typed_plan,
 )
-from chinchilla_lab.planning.doubt import MAPE_TO_SIGMA, UPPER_BOUND
 from chinchilla_lab.planning.losses import DataLimit
+from chinchilla_lab.planning.time_doubt import MAPE_TO_SIGMA, UPPER_BOUND
 from chinchilla_lab.shape import SHAPES, TransformerShape, shape_for
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.units import DAY, FLOP_PER_ND
@@ -458,7 +458,12 @@ RUNS = published_hours()
 
 
 def test_llama_3_405b_hours_in_the_interval_metahours():
-    """TP 8, PP 16, DP 128, 16.8M tokens a step on 16,384; the paper says 30.84M h."""
+    """TP 8, PP 16, DP 128, 16.8M tokens a step on 16,384; the paper says 30.84M h.
+
+    Whether this plan closes is the memory model's to say, and the page says it; that of
+    the searched layouts does, see test_planning_doubt.py. The run is left out of its
+    own interval.
+    """
     row = RUNS["llama-3.1-405b"]
     layout = Layout(tp=8, pp=16, dp=128, n_chunks=4, zero=1, sequence_parallel=True)
     made = typed_plan(
@@ -470,9 +475,9 @@ def test_llama_3_405b_hours_in_the_interval_metahours():
         seq_len=8192,
         stack="llama-3",
     )
-    low, high = intervals(made).hours
-    assert low <= row.hours <= high
-    assert intervals(made).days[0] <= row.days <= intervals(made).days[1]
+    doubt = intervals(made, leave_out=["llama-3.1-405b"])
+    assert doubt.hours[0] <= row.hours <= doubt.hours[1]
+    assert doubt.days[0] <= row.days <= doubt.days[1]
 
 
 def test_llama_2_70b_hours_in_the_interval_metahours():
@@ -480,12 +485,15 @@ def test_llama_2_70b_hours_in_the_interval_metahours():
     row = RUNS["llama-2-70b"]
     machine = Cluster(accelerator="a100-sxm-80gb", n_accelerators=2048)
     made = typed_plan(machine, SHAPES["llama-2-70b"], row.D_tokens, 1024)
-    low, high = intervals(made).hours
+    low, high = intervals(made, leave_out=["llama-2-70b"]).hours
     assert low <= row.hours <= high
 
 
 def test_deepseek_v3_hours_in_the_band_deepseek2024v3():
-    """37B active on H800, whose dense bf16 peak is that of H100; no shape is planned."""
+    """37B active on H800, whose dense bf16 peak is that of H100; no shape is planned.
+
+    The band is a hull of published runs: this is a check of the table, and no score.
+    """
     row = RUNS["deepseek-v3"]
     found = estimate_run(row.N_active, row.D_tokens, h100(2048))
     assert found.assumed
@@ -501,7 +509,8 @@ def test_bloom_days_in_the_interval_bloom():
     )  # fmt: skip
     said = row.seconds * 1e11 / (row.batch * row.seq_len) / DAY
     assert said == pytest.approx(28.8, rel=0.01)
-    low, high = intervals(made).days
+    # a step that was measured, so what whole runs take beside it has no part
+    low, high = intervals(made, whole_run=False).days
     assert low <= said <= high
 
 
@@ -546,26 +555,14 @@ def test_intervals_hold_their_parts(loft, hall):
         assert doubt.D[0] < made.D < doubt.D[1]
         assert doubt.days[0] < doubt.days[1]
         by_name = {d.source: d for d in doubt.sources}
-        assert by_name["price"].dollars == pytest.approx(
-            (made.cost.low, made.cost.high)
-        )
+        low, high = by_name["price"].dollars
+        assert made.cost.low < low < high < made.cost.high
         # the law is what widens N, the model what widens days
         assert by_name["which law"].N[1] / by_name["which law"].N[0] > 1.5
         assert "doubt" in doubt._repr_html_()
     # more failures, more drift and the same law: the large cluster is known less well
     wide = [d.days[1] / d.days[0] for d in (intervals(loft, 0.8), intervals(hall, 0.8))]
     assert min(wide) > 1.05
-
-
-def test_intervals_contain_the_plan(hall):
-    made = typed_plan(
-        h100(16384), SHAPES["llama-3-405b"], D=15.6e12, batch=2048, seq_len=8192
-    )
-    for one in (made, hall):
-        doubt = intervals(one)
-        assert doubt.days[0] <= one.days <= doubt.days[1]
-        assert doubt.dollars[0] <= one.dollars <= doubt.dollars[1]
-        assert doubt.hours[0] <= one.hours <= doubt.hours[1]
 
 
 def test_intervals_hold_the_loss(loft):
@@ -575,19 +572,17 @@ def test_intervals_hold_the_loss(loft):
     # a slower machine sees fewer tokens until the deadline
     slow = loft.D * loft.days / by_name["step model"].days[1]
     assert by_name["step model"].loss[1] == pytest.approx(
-        float(LAW.loss(loft.N, slow)), rel=1e-6
+        float(LAW.loss(loft.N, slow)), rel=1e-4
     )
-    own, other = LAW.loss(loft.N, loft.D), HOFFMANN_2022.loss(loft.N, loft.D)
-    low, high = by_name["which law"].loss
-    assert low - 1e-9 <= loft.loss + float(other - own) <= high + 1e-9
+    other = float(HOFFMANN_2022.loss(loft.N, loft.D))
+    assert by_name["which law"].loss[0] == pytest.approx(other, rel=1e-9)
     assert "loss [nats/token]" in doubt._repr_html_()
     record = compare([loft]).records[0]
     assert (record["loss_nats_p5"], record["loss_nats_p95"]) == doubt.loss
     # at a target the loss is what was asked, by this law
     timed = plan(LOFT, objective="time", target_loss=2.3)
-    assert {d.source: d for d in intervals(timed).sources}["step model"].loss == (
-        timed.loss, timed.loss,
-    )  # fmt: skip
+    ends = {d.source: d for d in intervals(timed).sources}["step model"].loss
+    assert ends == pytest.approx((timed.loss, timed.loss), rel=1e-9)
 
 
 @pytest.mark.parametrize("chip", ["b200-sxm", "gb200-nvl72"])
@@ -625,14 +620,14 @@ def test_same_seed_same_intervals(loft):
 
 
 def test_naming_the_stack_narrows_the_days():
-    named = intervals(plan(LOFT, deadline=30 * DAY, stack="megatron-bridge")).days
-    unnamed = intervals(plan(LOFT, deadline=30 * DAY)).days
+    named = intervals(plan(LOFT, deadline=30 * DAY, stack="megatron-bridge")).steps.days
+    unnamed = intervals(plan(LOFT, deadline=30 * DAY)).steps.days
     assert unnamed[1] / unnamed[0] > named[1] / named[0]
 
 
 def test_upper_bounds_only_lengthen():
     made = plan(LOFT, deadline=30 * DAY, stack="uncalibrated")
-    assert intervals(made).days[0] > 0.99 * made.days
+    assert intervals(made).steps.days[0] > 0.99 * made.days
     assert "upper bound" in made.label
 
 

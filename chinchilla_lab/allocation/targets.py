@@ -146,7 +146,9 @@ def tokens_for_loss(
             )
     found = np.where(bad, np.nan, D)
     if not np.all(bad):
-        with_loss.warn_outside(N=n[~bad], D=found[~bad])
+        # a resampled law has one answer for each resample
+        sizes = np.broadcast_to(n, bad.shape)
+        with_loss.warn_outside(N=sizes[~bad], D=found[~bad])
     return found[()]
 
 

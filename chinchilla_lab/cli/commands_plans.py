@@ -145,6 +145,12 @@ def plan(
     restart: Annotated[
         float | None, option("--restart", help="after a failure", unit="s", least=0)
     ] = None,
+    confidence: Annotated[
+        float | None,
+        option(
+            "--confidence", help="80%: chance to meet deadline and budget", unit="share"
+        ),
+    ] = None,
     keep: Annotated[int, option("--keep", help="plans to show", unit="whole")] = 1,
     binding: Annotated[
         bool, typer.Option("--binding", help="what binds, and its worth")
@@ -174,8 +180,8 @@ def plan(
             inference_tokens=inference or 0.0,
             shape_family=None if family == "none" else family, seq_len=seq,
             batch_limit=batch_limit, critical_batch=critical_batch, stack=stack,
-            dtype=dtype, reliability=reliable, price=price, utilisation=mfu, keep=keep,
-            progress=tell,
+            dtype=dtype, reliability=reliable, price=price, utilisation=mfu,
+            confidence=confidence, keep=keep, progress=tell,
         )  # fmt: skip
     require(closure(found))
     several = [found, *found.alternatives]

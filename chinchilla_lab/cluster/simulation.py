@@ -1,6 +1,9 @@
 """Failures drawn at random: the check on the closed forms, and the spread of a run."""
 
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,30 @@ from chinchilla_lab.units import text
 __all__ = ["RunTimes", "simulate_goodput", "simulate_runs"]
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
+# more than these are drawn in blocks, each with a generator of its own
+FAILURES_BLOCK, RUNS_BLOCK = 100_000, 1000
+
+
+def _blocks(
+    work: Callable[..., T],
+    settings: tuple[float | bool, ...],
+    n: int,
+    size: int,
+    seed: int | np.random.Generator,
+    executor: Executor | None,
+) -> list[T]:
+    """Draw in blocks, so that what is drawn does not depend on where."""
+    rng = np.random.default_rng(seed)
+    if n <= size:
+        rngs, sizes = [rng], [n]
+    else:
+        # the rest goes to the last, which may be larger: none is tiny
+        sizes = [size] * (n // size - 1) + [size + n % size]
+        rngs = list(rng.spawn(len(sizes)))
+    columns = [[value] * len(sizes) for value in settings]
+    spread = map if executor is None else executor.map
+    return list(spread(work, *columns, sizes, rngs))
 
 
 def _kept(up: Array, tau: float, delta: float, blocking: bool) -> Array:
@@ -30,6 +57,7 @@ def simulate_goodput(
     blocking: bool = True,
     failures: int = 100_000,
     seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
 ) -> Goodput:
     """Draw failures and count what a long run keeps.
 
@@ -49,6 +77,8 @@ def simulate_goodput(
         Failures to draw, [-]
     seed : int or numpy.random.Generator, optional
         Seed, or a generator, [-]
+    executor : concurrent.futures.Executor, optional
+        Where to draw, in blocks; the result does not depend on it, [-]
 
     Returns
     -------
@@ -66,19 +96,32 @@ def simulate_goodput(
         non_negative("save", save)
     )  # fmt: skip
     back, n = float(non_negative("restart", restart)), whole("failures", failures, 2)
-    gaps = np.random.default_rng(seed).exponential(M, n)
-    up = np.maximum(gaps - back, 0.0)
-    kept = _kept(up, tau, delta, blocking)
+    parts = _blocks(
+        _failures, (M, tau, delta, back, blocking), n, FAILURES_BLOCK, seed, executor
+    )
+    gaps, kept, idle, waits = (
+        np.concatenate([p[i] for p in parts]) for i in range(4)
+    )  # fmt: skip
     total = float(gaps.sum())
-    share = float(kept.sum()) / total
-    waits = kept / tau * delta if blocking else np.zeros(n)
-    idle = float(np.minimum(gaps, back).sum()) / total
+    share, lost = float(kept.sum()) / total, float(idle.sum()) / total
     saving = float(waits.sum()) / total
     error = float(np.std(kept - share * gaps, ddof=1) * np.sqrt(n)) / total
     return Goodput(
-        share=share, saving=saving, repeated=1.0 - share - saving - idle,
-        restarting=idle, interval=tau, mean_time=M, error=error,
+        share=share, saving=saving, repeated=1.0 - share - saving - lost,
+        restarting=lost, interval=tau, mean_time=M, error=error,
     )  # fmt: skip
+
+
+def _failures(
+    M: float, tau: float, delta: float, back: float, blocking: bool, n: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """Draw gaps, work that survives each, restarts and waits for checkpoints."""
+    gaps = rng.exponential(M, n)
+    up = np.maximum(gaps - back, 0.0)
+    kept = _kept(up, tau, delta, blocking)
+    waits = kept / tau * delta if blocking else np.zeros(n)
+    return gaps, kept, np.minimum(gaps, back), waits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,6 +176,7 @@ def simulate_runs(
     blocking: bool = True,
     runs: int = 1000,
     seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
 ) -> RunTimes:
     """Draw whole runs until each has done its work.
 
@@ -151,9 +195,11 @@ def simulate_runs(
     blocking : bool, optional
         The job waits for the checkpoint, [-]
     runs : int, optional
-        Runs to draw, all at once, [-]
+        Runs to draw, a thousand at once, [-]
     seed : int or numpy.random.Generator, optional
         Seed, or a generator, [-]
+    executor : concurrent.futures.Executor, optional
+        Where to draw, in blocks; the result does not depend on it, [-]
 
     Returns
     -------
@@ -171,7 +217,20 @@ def simulate_runs(
         non_negative("save", save)
     )  # fmt: skip
     back, n = float(non_negative("restart", restart)), whole("runs", runs)
-    rng = np.random.default_rng(seed)
+    parts = _blocks(
+        _runs, (goal, M, tau, delta, back, blocking), n, RUNS_BLOCK, seed, executor
+    )
+    return RunTimes(
+        seconds=np.concatenate([seconds for seconds, _ in parts]),
+        failures=np.concatenate([count for _, count in parts]),
+    )
+
+
+def _runs(
+    goal: float, M: float, tau: float, delta: float, back: float, blocking: bool,
+    n: int, rng: np.random.Generator,
+) -> tuple[Array, NDArray[np.int64]]:  # fmt: skip
+    """Draw whole runs, all at once: their times and failures."""
     done, spent = np.zeros(n), np.zeros(n)
     count = np.zeros(n, dtype=np.int64)
     active = np.arange(n)
@@ -191,4 +250,4 @@ def simulate_runs(
         count[active] += ~ends
         active = active[~ends]
         first = False
-    return RunTimes(seconds=spent, failures=count)
+    return spent, count

@@ -93,8 +93,9 @@ class Four:
             return f"the deadline: the fastest takes {self.joint.days:.3g} days"
         if self.wish is not self.joint:
             return f"the deadline: the cheapest takes {self.wish.days:.3g} days"
-        if self.doubt.days[1] > self.days:
-            return "the deadline, at the slow end of the interval"
+        slow = self.doubt.steps.days
+        if slow is not None and slow[1] > self.days:
+            return "the deadline, if the steps are as slow as they may be"
         if self.joint.epochs > 1.0:
             return f"the unique tokens: {self.joint.epochs:.3g} epochs"
         return "none of the limits: more compute or less serving"
@@ -169,7 +170,7 @@ def four_optima(
     )
     return Four(
         days=days, compute=first, data=data, served=fresh, plans=plans, wish=wish,
-        joint=joint, doubt=intervals(joint, draws=1000),
+        joint=joint, doubt=intervals(joint, draws=1000, light=True),
     )  # fmt: skip
 
 
@@ -265,7 +266,7 @@ def plot_doubt(plan: Plan, found: Intervals) -> Drawing:
         middle = {"N": plan.N, "days": plan.days, "dollars": plan.dollars}[name]
         for d in found.sources:
             ends = getattr(d, name)
-            if ends is not None:
+            if ends is not None and ends[0] < ends[1]:
                 rows.append((f"{name}: {d.source}", ends, middle))
         rows.append((f"{name}: together", getattr(found, name), middle))
     y = np.arange(len(rows), dtype=float)
@@ -282,12 +283,14 @@ def plot_doubt(plan: Plan, found: Intervals) -> Drawing:
             ends = [data["low"][0][i], data["high"][0][i]]
             ax.plot(ends, [i, i], f"-{mark}", color=colour, lw=wide, ms=4)
         ax.set_xscale("log")
-        ax.set_xlim(0.5, 2.2)
-        ax.set_xticks([0.5, 0.7, 1, 1.4, 2], labels=["0.5", "0.7", "1", "1.4", "2"])
+        ax.set_xlim(min(0.3, 0.8 * low.min()), max(5.0, 1.25 * high.max()))
+        marks_at = [x for x in (0.1, 0.3, 0.5, 1, 2, 4, 10, 30, 100)
+                    if ax.get_xlim()[0] < x < ax.get_xlim()[1]]  # fmt: skip
+        ax.set_xticks(marks_at, labels=[f"{x:g}" for x in marks_at])
         ax.minorticks_off()
         ax.set_yticks(y, labels=[r[0] for r in rows])
         ax.invert_yaxis()
         ax.set_xlabel("factor on the plan, 90 % interval")
-        ax.figure.subplots_adjust(left=0.33)
+        ax.figure.subplots_adjust(left=0.36)
 
-    return draw_on_figure(draw, series, height=4.2)
+    return draw_on_figure(draw, series, height=4.8)

@@ -14,6 +14,7 @@ from chinchilla_lab.planning.compare import (
     compare_runs,
     export,
 )
+from chinchilla_lab.planning.coverage import Coverage, Covered, whole_run_coverage
 from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
 from chinchilla_lab.planning.estimates import (
     UTILISATION_BAND,
@@ -39,6 +40,12 @@ from chinchilla_lab.planning.sizes import (
     time_at,
 )
 from chinchilla_lab.planning.sweep import choose, sweep
+from chinchilla_lab.planning.whole_runs import (
+    WholeRun,
+    whole_run_factors,
+    whole_run_ratio_table,
+    whole_run_ratios,
+)
 
 __all__ = [
     "OBJECTIVES",
@@ -46,6 +53,8 @@ __all__ = [
     "Closure",
     "ClosureError",
     "Comparison",
+    "Coverage",
+    "Covered",
     "Doubt",
     "Identity",
     "Intervals",
@@ -56,6 +65,7 @@ __all__ = [
     "RunEstimate",
     "Sensitivity",
     "Shift",
+    "WholeRun",
     "Worth",
     "by_size",
     "choose",
@@ -81,4 +91,8 @@ __all__ = [
     "time_at",
     "typed",
     "typed_plan",
+    "whole_run_coverage",
+    "whole_run_factors",
+    "whole_run_ratio_table",
+    "whole_run_ratios",
 ]

@@ -33,7 +33,7 @@ def any_size(problem: Problem) -> Plan:
     sizes, enough, flat = np.empty(0), np.nan, False
     for zoom in range(ZOOMS):
         sizes = np.linspace(low, high, POINTS)
-        scores = _scores(problem, np.exp(sizes), share)
+        scores = smooth_scores(problem, np.exp(sizes), share)
         if not np.any(np.isfinite(scores)):
             _refuse_any(problem, share)
         i, last = int(np.nanargmin(scores)), POINTS - 1
@@ -51,7 +51,8 @@ def any_size(problem: Problem) -> Plan:
     return replace(made, n_searched=POINTS * ZOOMS)
 
 
-def _scores(problem: Problem, N: Array, share: float) -> Array:
+def smooth_scores(problem: Problem, N: Array, share: float) -> Array:
+    """Return what each size scores at a given utilisation; NaN beyond the limits."""
     limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
     rate = problem.peak * share / (FLOP_PER_ND * N)
     keeps = problem.goodput.share
@@ -76,7 +77,7 @@ def _scores(problem: Problem, N: Array, share: float) -> Array:
 def _refuse_any(problem: Problem, share: float) -> None:
     if problem.target_loss is not None and problem.objective != "loss":
         free = problem.with_(deadline=None, budget=None, compute=None)
-        if np.any(np.isfinite(_scores(free, problem.first_size() * np.geomspace(
+        if np.any(np.isfinite(smooth_scores(free, problem.first_size() * np.geomspace(
             1e-2, 1e2, 400), share))):  # fmt: skip
             raise InfeasibleError(
                 out_of_time(problem, any_size(free.with_(objective="time")))
@@ -110,10 +111,15 @@ def out_of_time(problem: Problem, need: Plan) -> str:
     parts = [
         f"target_loss={problem.target_loss:.6g} takes at least {need.days:.3g} days"
     ]
-    if problem.deadline is not None and need.seconds > problem.deadline:
-        more = need.seconds / problem.deadline
+    slow = problem.slack[0]
+    if problem.deadline is not None and need.seconds * slow > problem.deadline:
+        more = need.seconds * slow / problem.deadline
+        sure = "" if problem.confidence is None else (
+            f", to be met with {problem.confidence:.0%} (the steps must take "
+            f"1/{slow:.2g} of it)"
+        )  # fmt: skip
         parts.append(
-            f"and the deadline is {problem.deadline / DAY:.3g} days: about "
+            f"and the deadline is {problem.deadline / DAY:.3g} days{sure}: about "
             f"{more:.2g} times as many accelerators "
             f"({int(np.ceil(problem.n * more)):,}), a later deadline or a higher loss "
             "would do"

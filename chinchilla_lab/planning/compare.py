@@ -192,6 +192,9 @@ def compare(
                 word = {"dollars": "usd", "loss": "loss_nats"}.get(name, name)
                 record[f"{word}_p{50 * (1 - level):g}"] = low
                 record[f"{word}_p{50 * (1 + level):g}"] = high
+            for name in ("deadline", "budget"):
+                chance = getattr(doubt, f"meets_{name}")
+                record[f"chance_{name}"] = None if np.isnan(chance) else chance
         records.append(record)
     return Comparison(records=tuple(records))
 

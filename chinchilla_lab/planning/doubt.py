@@ -1,21 +1,23 @@
 """How well a plan is known: each source of doubt alone, and all of them together."""
 
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.allocation.compare import spread
-from chinchilla_lab.allocation.intervals import default_interval, interval
-from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.checks import fraction, whole
-from chinchilla_lab.cluster.failures import Reliability
-from chinchilla_lab.cluster.stacks import STACKS, Stack
-from chinchilla_lab.laws.families import Law, LossLaw
-from chinchilla_lab.laws.published import DEFAULT, PUBLISHED, SPREAD
-from chinchilla_lab.planning.losses import DataLimit, silent
+from chinchilla_lab.laws.families import LossLaw
+from chinchilla_lab.planning.doubt_draws import Draws, all_draws
+from chinchilla_lab.planning.law_doubt import LawDoubt, law_doubt
+from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.speed import fastest
+from chinchilla_lab.planning.time_doubt import (
+    chances_of,
+    other_batches,
+    time_doubt,
+)
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import DAY, HOUR, text
 
@@ -24,20 +26,9 @@ __all__ = ["Doubt", "Intervals", "intervals"]
 Array = NDArray[np.float64]
 Range = tuple[float, float]
 
-# A step without calibrated constants takes 1.05 to 2 times as long as modelled: that
-# holds nine in ten published rows, see the tests
-UPPER_BOUND = (1.05, 2.0)
-# a stack calibrated on few accelerators is 10 to 15 % too fast at thousands
-# (:cite:`jiang2024megascale`, Table 2): three percent a doubling beyond 256
-DRIFT, DRIFT_FROM = 0.03, 256.0
-# errors have long tails: with 1.25, that of a normal law, 84 % of the published rows
-# would lie in a 90 % interval
-MAPE_TO_SIGMA = 1.6
-# stacks that a team may well have, if it does not say: fused attention, and FSDP
-FAMILY = ("llama-3", "megascale", "megatron-bridge")
-OTHERS = ("llm-foundry-a100", "llm-foundry-h100")
-OTHERS_UP_TO = 2048  # accelerators: four times the largest that was measured
-UNKNOWN_ERROR = 0.1
+# resamples that are solved for where only the range matters
+FEW_RESAMPLES = 48
+_UNKNOWN = (float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +41,8 @@ class Doubt:
         What is not known, [-]
     N : tuple of float, optional
         Size that would be best, from and to, [parameter]
+    D : tuple of float, optional
+        Tokens that go with it, from and to, [token]
     days : tuple of float, optional
         Time of the plan, from and to, [day]
     dollars : tuple of float, optional
@@ -62,6 +55,7 @@ class Doubt:
 
     source: str
     N: Range | None = None
+    D: Range | None = None
     days: Range | None = None
     dollars: Range | None = None
     loss: Range | None = None
@@ -79,18 +73,30 @@ class Intervals:
     N : tuple of float
         Size that would be best, over resamples and laws, [parameter]
     D : tuple of float
-        Tokens at the same compute, [token]
+        Tokens that go with it, [token]
     days : tuple of float
-        Time of this plan, all sources drawn together, [day]
+        Time of the run, all sources drawn together, [day]
     hours : tuple of float
-        Accelerator-hours of this plan, [h]
+        Accelerator-hours of the run, [h]
     dollars : tuple of float
-        Cost of this plan; NaN without a price, [USD]
+        Cost of the run; NaN without a price, [USD]
     loss : tuple of float
-        Loss of this plan: of its size on its tokens by other laws and resamples, and,
+        Loss of this plan's size by its law, resamples of it and laws of the same data;
         where time limits the tokens, on those that fit into it, [nats/token]
     sources : tuple of Doubt
         Each source alone, [-]
+    steps : Doubt
+        Step model and failures alone: the days of the steps, not of the run, [-]
+    apart : tuple of Doubt
+        What is not drawn and not in "together", [-]
+    point : Doubt
+        What the plan itself says; it may lie outside an interval, [-]
+    median : Doubt
+        Medians of the draws, [-]
+    meets_deadline : float
+        Chance that the tokens of the plan are done in time; NaN without, [-]
+    meets_budget : float
+        Chance that they are paid for; NaN without a budget, [-]
     """
 
     level: float
@@ -101,46 +107,49 @@ class Intervals:
     dollars: Range
     loss: Range
     sources: tuple[Doubt, ...]
+    steps: Doubt
+    apart: tuple[Doubt, ...]
+    point: Doubt
+    median: Doubt
+    meets_deadline: float
+    meets_budget: float
 
     def _repr_html_(self) -> str:
-        def words(ends: Range | None, unit: str) -> str:
-            if ends is None or not np.all(np.isfinite(ends)):
-                return ""
-            if unit == "nats":
-                return f"{ends[0]:.3f} to {ends[1]:.3f}"
-            if unit == "day":
-                return f"{ends[0]:.3g} to {ends[1]:.3g}"
-            return f"{text(ends[0], unit)} to {text(ends[1], unit)}"
-
-        rows = [
-            [
-                d.source,
-                words(d.N, "parameter"),
-                words(d.days, "day"),
-                words(d.dollars, "USD"),
-                words(d.loss, "nats"),
-                d.note,
-            ]
-            for d in (
-                *self.sources,
-                Doubt(
-                    source="together",
-                    N=self.N,
-                    days=self.days,
-                    dollars=self.dollars,
-                    loss=self.loss,
-                ),
+        together = Doubt(
+            source="together", N=self.N, D=self.D, days=self.days,
+            dollars=self.dollars, loss=self.loss,
+        )  # fmt: skip
+        chances = [
+            f"{word} with {chance:.0%}"
+            for word, chance in (
+                ("deadline met", self.meets_deadline),
+                ("budget met", self.meets_budget),
             )
+            if np.isfinite(chance)
         ]
+        lines = [
+            *self.sources, self.steps, together, self.median, self.point, *self.apart
+        ]  # fmt: skip
         head = (
-            "doubt",
-            "N [parameter]",
-            "time [day]",
-            "cost [USD]",
-            "loss [nats/token]",
-            "from",
-        )
-        return html_table(head, rows, f"{self.level:.0%} intervals")
+            "doubt", "N [parameter]", "D [token]", "time [day]", "cost [USD]",
+            "loss [nats/token]", "from",
+        )  # fmt: skip
+        caption = "; ".join([f"{self.level:.0%} intervals", *chances])
+        return html_table(head, [_row(d) for d in lines], caption)
+
+
+def _row(d: Doubt) -> list[str]:
+    def words(ends: Range | None, unit: str) -> str:
+        if ends is None or not np.all(np.isfinite(ends)):
+            return ""
+        shown = {"nats": "{:.3f}", "day": "{:.3g}"}
+        made = [shown[unit].format(x) if unit in shown else text(x, unit) for x in ends]
+        return made[0] if ends[0] == ends[1] else f"{made[0]} to {made[1]}"
+
+    return [
+        d.source, words(d.N, "parameter"), words(d.D, "token"), words(d.days, "day"),
+        words(d.dollars, "USD"), words(d.loss, "nats"), d.note,
+    ]  # fmt: skip
 
 
 def _ends(x: Array, level: float) -> Range:
@@ -149,133 +158,23 @@ def _ends(x: Array, level: float) -> Range:
     return float(low), float(high)
 
 
-def _law_scatter(law: Law, C: float, level: float) -> tuple[Range | None, str]:
-    """Optimal sizes over the resamples of a law, as factors of its own optimum."""
-    if law.resampled is not None:
-        found = interval(law, C, level)
-        note = "resamples of the fit"
-    elif law is DEFAULT and level in (0.8, 0.9, 0.95) and 1e17 <= C <= 1e27:
-        found = default_interval(C, level)
-        note = "resamples of the published runs"
-    else:
-        return None, "no resamples of this law"
-    return (float(found.N[0]), float(found.N[1])), note
+def _known(x: Array | None, level: float) -> Range | None:
+    return None if x is None or not x.size else _ends(x, level)
 
 
-def _laws_range(law: Law, C: float) -> Range:
-    """Optimal sizes of one budget over laws that count the same parameters."""
-    others = [PUBLISHED[name] for name in SPREAD]
-    alike = [one for one in (law, *others) if one.N_counts == law.N_counts]
-    sizes = spread([silent(one) for one in alike], C).N
-    return float(sizes.min()), float(sizes.max())
-
-
-def _law_losses(plan: Plan, level: float) -> tuple[Range | None, Range]:
-    """Losses of the plan's size and tokens: over resamples, and over laws."""
-    law, C = plan.problem.law, plan.C
-    unique = plan.problem.unique_tokens or np.inf
-    # repeats shift a loss; what the laws disagree on is that of the fresh tokens
-    n, d = np.asarray(plan.N), np.asarray(min(plan.D / plan.waste, unique))
-    own = float(silent(law)._loss(n, d))
-    scatter: Range | None = None
-    if law.resampled is not None:
-        many = silent(law.resampled)
-        if isinstance(many, LossLaw):
-            ends = _ends(np.asarray(many._loss(n, d)), level)
-            scatter = _around(plan.loss, _shifted(ends, plan.loss - own))
-    elif law is DEFAULT and level in (0.8, 0.9, 0.95) and 1e17 <= C <= 1e27:
-        found = default_interval(C, level).L
-        best = compute_optimal(silent(law), C).L
-        if found is not None and best is not None:
-            ends = (float(found[0]), float(found[1]))
-            scatter = _around(plan.loss, _shifted(ends, plan.loss - float(best)))
-    others = [PUBLISHED[name] for name in SPREAD]
-    said = [
-        float(silent(one)._loss(n, d))
-        for one in (law, *others)
-        if isinstance(one, LossLaw) and one.N_counts == law.N_counts
-    ]
-    return scatter, _shifted((min(said), max(said)), plan.loss - own)
-
-
-def _timed_loss(plan: Plan, factors: Array, level: float) -> Range:
-    """Losses of the tokens that fit into the time, if the time limits them."""
-    p = plan.problem
-    limited = p.deadline is not None or p.budget is not None
-    if p.objective != "loss" or p.compute is not None or not limited:
-        return plan.loss, plan.loss
-    low, high = _around(1.0, _ends(factors, level))
-    tokens = plan.D / plan.waste / np.array([low, high])
-    losses = DataLimit(law=silent(p.law), unique=p.unique_tokens).loss(
-        np.full(2, plan.N), tokens
-    )
-    return _around(plan.loss, (float(losses.min()), float(losses.max())))
-
-
-def _shifted(ends: Range, by: float) -> Range:
-    return ends[0] + by, ends[1] + by
-
-
-def _own_error(stack: Stack, n: int, rng: np.random.Generator, draws: int) -> Array:
-    """Time over the modelled time of a stack, as its own scores have it."""
-    if not stack.fitted:
-        low, high = np.log(UPPER_BOUND)
-        # the middle nine tenths of the draws span the range
-        width = (high - low) / 0.9
-        return np.exp((low + high) / 2 + width * (rng.random(draws) - 0.5))
-    error = UNKNOWN_ERROR if np.isnan(stack.error) else stack.error
-    drift = DRIFT * max(0.0, np.log2(n / DRIFT_FROM))
-    noise = np.exp(MAPE_TO_SIGMA * error * rng.standard_normal(draws))
-    return noise * (1.0 + drift * rng.random(draws))
-
-
-def _model_factors(plan: Plan, rng: np.random.Generator, draws: int) -> Array:
-    """Time over the modelled time, as the error of the step model has it."""
-    p, speed = plan.problem, plan.speed
-    if speed is None or plan.shape is None or plan.batch is None:
-        return np.ones(draws)
-    own = _own_error(p.stack, p.working, rng, draws)
-    if p.stack_given:
-        return own
-    # nobody said which software: every stack of that kind is as likely
-    made = [own]
-    others = [k for k in OTHERS if k.split("-")[-1] in p.cluster.chip.id]
-    for name in (*FAMILY, *(others if p.working <= OTHERS_UP_TO else [])):
-        stack = STACKS[name]
-        other = fastest(p.with_(stack=stack), plan.shape, plan.batch)
-        if name == p.stack.name or other is None:
-            continue
-        ratio = other.step.seconds / speed.step.seconds
-        made.append(ratio * _own_error(stack, p.working, rng, draws))
-    which = rng.integers(len(made), size=draws)
-    return np.asarray(np.stack(made)[which, np.arange(draws)])
-
-
-def _failure_factors(plan: Plan, rng: np.random.Generator, draws: int) -> Array:
-    """Time over the planned time, over rates in the band and over chance."""
-    reliable = plan.problem.reliability
-    if reliable is None or reliable.failures_per_node_day == 0.0:
-        return np.ones(draws)
-    low, high = np.log(np.maximum(reliable.band, 1e-12))
-    rates = np.exp(np.linspace(low, high, 9))
-    kept = np.array([_share(reliable, float(r), plan.problem.working) for r in rates])
-    log_rate = rng.uniform(low, high, draws)
-    share = np.interp(log_rate, np.log(rates), kept)
-    # chance: the number of failures scatters as Poisson's, each costs the same
-    mean = plan.seconds / reliable.mean_time(plan.problem.working)
-    if mean <= 0.0:
-        return plan.goodput.share / share
-    drawn = rng.poisson(mean, draws) / max(mean, 1e-12)
-    lost = (1.0 - share) * drawn
-    return plan.goodput.share * (1.0 / share + (lost - (1.0 - share)) / share)
-
-
-def _share(reliable: Reliability, rate: float, n: int) -> float:
-    return reliable.with_(failures_per_node_day=rate).goodput(n).share
+def _middle(x: Array) -> Range:
+    return (float(np.median(x)),) * 2
 
 
 def intervals(
-    plan: Plan, level: float = 0.9, draws: int = 4000, seed: int = 0
+    plan: Plan,
+    level: float = 0.9,
+    draws: int = 4000,
+    seed: int = 0,
+    whole_run: bool | None = None,
+    leave_out: Sequence[str] = (),
+    light: bool = False,
+    executor: Executor | None = None,
 ) -> Intervals:
     """Return the intervals of a plan, and what each source of doubt contributes.
 
@@ -289,23 +188,44 @@ def intervals(
         Draws of each source, [-]
     seed : int, optional
         Seed, [-]
+    whole_run : bool, optional
+        Whether days, hours and dollars are those of a whole run and not of its steps;
+        by default as the plan was asked, [-]
+    leave_out : sequence of str, optional
+        Published runs that do not count in what whole runs take, as one that is to be
+        predicted, [-]
+    light : bool, optional
+        Fewer resamples, no losses by source and no other batches: what a control that
+        moves needs, [-]
+    executor : concurrent.futures.Executor, optional
+        Where to draw, in blocks of 4,000; the result does not depend on it, [-]
 
     Returns
     -------
     Intervals
-        N and D [parameter, token]: where the optimum of the same compute would lie;
-        days and dollars [day, USD]: what this plan may take
+        N and D [parameter, token]: what would be best; days and dollars [day, USD]:
+        what the run may take
 
     Notes
     -----
-    Sources are drawn independently. N spans the resamples of the law, where it has any,
-    and the published laws that count the same parameters; for a plan that is not
-    compute-optimal the factors of the optimum are applied to it. Time: the error of the
-    step model on rows that were not fitted, with a drift of 3 % for each doubling
-    beyond 256 accelerators; without calibration, 1.05 to 2 times as long; where no
-    stack was named, over three or four of them. A utilisation that was given is taken
-    at its word. Failures: the band of rates, and chance. Every range is widened to the
-    plan's own figure where the errors lie all on one side of it.
+    Everything is drawn, sources independently, and an interval holds the middle share
+    of the draws: it is not stretched to what the plan says.
+
+    Laws: the plan's own and every law of ``laws.SPREAD`` that counts the same
+    parameters, each as likely, with the scatter of the own one's resamples if it has
+    any. What a law would
+    have answered is solved for on a machine of the plan's utilisation, without shapes.
+    For a target loss the tokens, and so days and dollars, follow the law: each is taken
+    at its word, for its own best size; one whose loss is of other text than its runs
+    trained on stands apart. A loss means the same only on the same data: its
+    interval holds laws of the same corpus, and those of others stand apart.
+
+    Time: the error of the step model on rows that were not fitted, with a drift of 3 %
+    for each doubling beyond 256 accelerators; without calibration, 1.05 to 2 times as
+    long; where no stack was named, over three or four of them. A utilisation that was
+    given is taken at its word for the steps. Failures: the band of rates, and chance.
+    Whole run: :func:`~chinchilla_lab.planning.whole_run_factors`. A critical batch is
+    drawn within its factor; other batches that the law of the batch allows stand apart.
 
     Examples
     --------
@@ -313,111 +233,156 @@ def intervals(
     >>> from chinchilla_lab.planning.plans import plan
     >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
     >>> doubt = intervals(plan(loft, deadline=30 * 86400))
-    >>> doubt.days[0] < 30 < doubt.days[1]
+    >>> doubt.steps.days[1] < doubt.days[1]
     True
     """
     share, n = float(fraction("level", level)), whole("draws", draws)
-    rng = np.random.default_rng(seed)
-    law, C = plan.problem.law, plan.C
-    model = _model_factors(plan, rng, n)
-    failing = _failure_factors(plan, rng, n)
-    price = plan.problem.price
-    if price is None:
-        rate = np.full(n, np.nan)
-    else:
-        rate = np.exp(rng.uniform(np.log(price.low), np.log(price.high), n))
-    middle = np.nan if price is None else plan.problem.usd_per_hour
+    p = plan.problem
+    runs = p.whole_run if whole_run is None else whole_run
+    times = time_doubt(plan, runs, tuple(leave_out))
+    laws = law_doubt(plan, FEW_RESAMPLES) if light else law_doubt(plan)
+    limited = p.deadline is not None or p.budget is not None
+    timed = p.objective == "loss" and p.compute is None and limited
+    x = all_draws(plan, times, laws, timed, light, n, seed, executor)
+    return _summary(plan, share, laws, x, runs, light)
 
-    resampled, over_laws = _law_losses(plan, share)
 
-    def timed(source: str, factors: Array, note: str) -> Doubt:
-        low, high = _around(1.0, _ends(factors, share))
-        money = (plan.dollars * low, plan.dollars * high)
+def _summary(
+    plan: Plan, share: float, laws: LawDoubt, x: Draws, runs: bool, light: bool
+) -> Intervals:
+    p = plan.problem
+    target = p.objective != "loss"
+
+    def timed(
+        source: str, factor: Array, loss: Array | None, note: str = "", **more: Range
+    ) -> Doubt:
+        low, high = _ends(factor, share)
         return Doubt(
-            source=source,
-            days=(plan.days * low, plan.days * high),
-            dollars=money,
-            loss=_timed_loss(plan, factors, share),
-            note=note,
-        )
+            source=source, days=(plan.days * low, plan.days * high),
+            dollars=(plan.dollars * low, plan.dollars * high),
+            loss=_known(loss, share), note=note, **more,
+        )  # fmt: skip
 
-    best = plan.compute_optimal_N
-    scatter, note = _law_scatter(law, C, share)
-    laws = _laws_range(law, C)
-    sources = []
-    ends = [laws]
-    if scatter is not None:
-        ends.append(scatter)
-        sources.append(
-            Doubt(
-                source="runs behind the law",
-                N=_scaled(plan, scatter),
-                loss=resampled,
-                note=note,
+    def of_laws(
+        source: str, N: Array, D: Array, work: Array, loss: Array, note: str
+    ) -> Doubt:
+        if target:
+            return timed(source, work, loss, note, N=_ends(N, share), D=_ends(D, share))
+        return Doubt(
+            source=source, N=_ends(N, share), D=_ends(D, share),
+            loss=_known(loss, share), note=note,
+        )  # fmt: skip
+
+    sources = [Doubt(source="runs behind the law", note=laws.note)]
+    if laws.scatter is not None:
+        sources = [
+            of_laws(
+                "runs behind the law", x.scatter_N, x.scatter_D, x.scatter_work,
+                x.loss_scatter, laws.note,
             )
-        )
-    else:
-        sources.append(Doubt(source="runs behind the law", note=note))
+        ]  # fmt: skip
+    alone = f"{len(laws.others)} published laws beside it, each as likely"
     sources.append(
-        Doubt(
-            source="which law",
-            N=_scaled(plan, laws),
-            loss=over_laws,
-            note="published laws",
-        )
+        of_laws("which law", x.law_N, x.law_D, x.law_work, x.loss_laws, alone)
     )
-    sources.append(timed("step model", model, plan.label))
-    if plan.problem.reliability is not None:
-        sources.append(timed("failures", failing, "band of rates, and chance"))
-    if price is not None:
+    waste = np.ones(len(x.model))
+    if plan.waste > 1.0:
+        # at a target the wasted examples are made up for, which takes time
+        waste = x.waste if target else waste
+        note = "known to a factor of four"
+        if target:
+            sources.append(timed("critical batch", waste, None, note))
+        else:
+            losses = _known(x.loss_waste, share)
+            sources.append(Doubt(source="critical batch", loss=losses, note=note))
+    sources.append(timed("step model", x.model, x.loss_model, plan.label))
+    if p.reliability is not None:
+        sources.append(
+            timed("failures", x.failures, x.loss_failures, "band of rates, and chance")
+        )
+    if runs:
+        sources.append(
+            timed(
+                "whole run over its steps", x.whole, x.loss_whole,
+                "published hours over modelled steps",
+            )
+        )  # fmt: skip
+    dollars = plan.dollars * x.price
+    if p.price is not None:
         sources.append(
             Doubt(
-                source="price",
-                dollars=(plan.hours * price.low, plan.hours * price.high),
-                note=f"{price.date}; {price.source}",
+                source="price", dollars=_ends(dollars, share),
+                note=f"{p.price.date}; {p.price.source}",
             )
-        )
-    N = _scaled(plan, (min(e[0] for e in [*ends, (best, 0)]), max(e[1] for e in ends)))
-    days = _around(plan.days, _ends(plan.days * model * failing, share))
-    hours = (
-        days[0] * DAY * plan.problem.n / HOUR,
-        days[1] * DAY * plan.problem.n / HOUR,
-    )
-    if price is None:
-        dollars = (float("nan"), float("nan"))
-    else:
-        dollars = _around(
-            plan.dollars, _ends(plan.dollars * model * failing * rate / middle, share)
-        )
-    N = _around(plan.N, N)
-    by_law = [over_laws, *([] if resampled is None else [resampled])]
-    parts = (
-        (min(e[0] for e in by_law), max(e[1] for e in by_law)),
-        _timed_loss(plan, model * failing, share),
-    )
-    # independent sources: their reaches add in square
-    down, up = (
-        float(np.hypot(parts[0][k] - plan.loss, parts[1][k] - plan.loss))
-        for k in (0, 1)
-    )
-    nd = plan.N * plan.D
+        )  # fmt: skip
+    work = x.work * waste if target else waste
+    days = plan.days * x.model * x.failures * x.whole * work
+    cost = dollars * x.model * x.failures * x.whole * work
+    ends = _ends(days, share)
+    hourly = DAY * p.n / HOUR
+    timely, affordable = chances_of(plan, x.model * x.failures * x.whole, x.price)
     return Intervals(
-        level=share,
-        N=N,
-        D=(nd / N[1], nd / N[0]),
-        days=days,
-        hours=hours,
-        dollars=dollars,
-        loss=(plan.loss - down, plan.loss + up),
-        sources=tuple(sources),
-    )
+        level=share, N=_ends(x.N, share), D=_ends(x.D, share), days=ends,
+        hours=(ends[0] * hourly, ends[1] * hourly),
+        dollars=_UNKNOWN if p.price is None else _ends(cost, share),
+        loss=_ends(x.loss, share), sources=tuple(sources),
+        steps=timed("steps only", x.model * x.failures, x.loss_steps,
+                    "step model and failures"),
+        apart=_apart(plan, laws, light),
+        point=Doubt(
+            source="the plan says", N=(plan.N,) * 2, D=(plan.D,) * 2,
+            days=(plan.days,) * 2, dollars=(plan.dollars,) * 2, loss=(plan.loss,) * 2,
+            note="the steps, at the middle price",
+        ),
+        median=Doubt(
+            source="median", N=_middle(x.N), D=_middle(x.D), days=_middle(days),
+            dollars=_UNKNOWN if p.price is None else _middle(cost),
+            loss=_middle(x.loss), note="of the draws",
+        ),
+        meets_deadline=timely, meets_budget=affordable,
+    )  # fmt: skip
 
 
-def _around(point: float, ends: Range) -> Range:
-    """Widen a range to its point: what the plan says is never ruled out."""
-    return min(ends[0], point), max(ends[1], point)
-
-
-def _scaled(plan: Plan, ends: Range) -> Range:
-    factor = plan.N / plan.compute_optimal_N
-    return ends[0] * factor, ends[1] * factor
+def _apart(plan: Plan, laws: LawDoubt, light: bool) -> tuple[Doubt, ...]:
+    """Return what is shown beside the draws: hulls, not in "together"."""
+    found = []
+    n, d = np.asarray(plan.N), np.asarray(plan.D / plan.waste)
+    unique = plan.problem.unique_tokens
+    d = d if unique is None else np.minimum(d, unique)
+    said = [float(silent(one)._loss(n, d)) for one in laws.foreign]
+    if said:
+        own: LossLaw = silent(laws.law)
+        by = plan.loss - float(own._loss(n, d))
+        found.append(
+            Doubt(
+                source="laws of other data", loss=(min(said) + by, max(said) + by),
+                note="lowest and highest; another floor, not in \"together\"",
+            )
+        )  # fmt: skip
+    for label, one in laws.elsewhere:
+        N, D, days, dollars = (
+            (float(np.min(x)), float(np.max(x)))
+            for x in (one.N, one.D, plan.days * one.work, plan.dollars * one.work)
+        )
+        found.append(
+            Doubt(
+                source=label, N=N, D=D, days=days, dollars=dollars,
+                note='its loss is of other text than it trains on; not in "together"',
+            )
+        )  # fmt: skip
+    found += [
+        Doubt(source=label, note='no size reaches the target; not in "together"')
+        for label in laws.unreached
+    ]
+    batches = None if light else other_batches(plan)
+    if batches is not None:
+        found.append(
+            Doubt(
+                source="other batch",
+                days=(plan.days * batches[0], plan.days * batches[1]),
+                dollars=(plan.dollars * batches[0], plan.dollars * batches[1]),
+                note="a batch four times smaller to four times larger, ends; not in "
+                "\"together\"",
+            )
+        )  # fmt: skip
+    return tuple(found)

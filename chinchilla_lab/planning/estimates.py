@@ -15,7 +15,8 @@ __all__ = ["UTILISATION_BAND", "RunEstimate", "estimate_run"]
 
 UTILISATION_BAND = (0.13, 0.6)
 """Share of the dense peak that 6ND reach over whole published runs, from the lowest
-(Llama 3.1 8B, 13.9 %) to what single steps of dense models reach, [-]."""
+(Llama 3.1 8B, 13.9 %) to what single steps of dense models reach: a hull, of no level,
+drawn around the runs that one might want to test it with, [-]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class RunEstimate:
         ]
         if not self.assumed:
             rows = rows[1:2]
-        word = "nobody gave a utilisation: the band of published runs"
+        word = "nobody gave a utilisation: lowest and highest of published runs"
         caption = f"6ND = {text(self.C, 'FLOP')}"
         return html_table(
             ("6ND over peak", "time [day]", "accelerator-hours [h]"),
@@ -99,6 +100,12 @@ def estimate_run(
     -------
     RunEstimate
         Days [day], hours [h] and dollars [USD]
+
+    Notes
+    -----
+    Without a utilisation the ends are a hull of published runs and no interval: that a
+    published run lies inside proves nothing. For a dense model on a known machine
+    :func:`~chinchilla_lab.planning.intervals` of a plan says more.
 
     Raises
     ------

@@ -89,6 +89,11 @@ def _refuse_unused(problem: Problem) -> None:
             "without tokens to serve; give inference_tokens",
             ("serving_utilisation",),
         ),
+        (
+            p.deadline is None and p.budget is None,
+            "without a limit to be sure of; give a deadline or a budget",
+            ("confidence",),
+        ),
     ]
     defaults = {f.name: f.default for f in fields(Problem)} | {
         "options": {}, "stack_given": False,
@@ -133,6 +138,8 @@ def plan(
     options: dict[str, Sequence[Any]] | None = None,
     keep: int = 5,
     thorough: bool = True,
+    confidence: float | None = None,
+    whole_run: bool = True,
     progress: Progress | None = None,
 ) -> Plan:
     r"""Find what to train on a cluster, in which shape and layout, for the best end.
@@ -197,6 +204,13 @@ def plan(
     thorough : bool, optional
         Look at all shapes near the best size; otherwise at one for each 6 % of size,
         several times as fast, as a control that moves needs it, [-]
+    confidence : float, optional
+        Chance with which the deadline, and with which the budget, is to be met: 0.8
+        makes the plan so much shorter. By default the plan is the middle of the step
+        model and says with which chance it is done in time, [-]
+    whole_run : bool, optional
+        Whether confidence and intervals count what whole runs take over their steps;
+        False for a stack that was calibrated on whole runs of your own, [-]
     progress : callable, optional
         Called with the share that is done, [-]
 
@@ -259,7 +273,7 @@ def plan(
         memory_limit=memory_limit, reliability=reliability,
         price=None if price is None else as_price(price), utilisation=utilisation,
         serving_utilisation=serving_utilisation, options=dict(options or {}),
-        keep=keep, thorough=thorough,
+        keep=keep, thorough=thorough, confidence=confidence, whole_run=whole_run,
     )  # fmt: skip
     _refuse_unused(problem)
     return solve(problem, progress)

@@ -104,6 +104,14 @@ class Problem:
         Plans to return, [-]
     thorough : bool
         Look at all shapes near the best size, not only at one for each size, [-]
+    confidence : float, optional
+        Chance with which deadline and budget, each, are to be met; None for the middle
+        of the model, [-]
+    whole_run : bool
+        Whether intervals and confidence count what whole runs take over their steps,
+        [-]
+    slack : tuple of float
+        What deadline and budget are divided by; ``confidence`` sets it, [-]
     """
 
     cluster: Cluster
@@ -132,6 +140,9 @@ class Problem:
     options: dict[str, Sequence[Any]] = field(default_factory=dict)
     keep: int = 5
     thorough: bool = True
+    confidence: float | None = None
+    whole_run: bool = True
+    slack: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
         needs_loss(self.law, "plan")
@@ -140,7 +151,7 @@ class Problem:
         for name in ("deadline", "budget", "compute", "target_loss", "unique_tokens"):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
-        for name in ("utilisation", "serving_utilisation"):
+        for name in ("utilisation", "serving_utilisation", "confidence"):
             if getattr(self, name) is not None:
                 fraction(name, getattr(self, name))
         if self.critical_batch is not None:
@@ -288,9 +299,10 @@ class Problem:
         """
         limit = np.full(np.shape(N), np.inf)
         if self.deadline is not None:
-            limit = np.minimum(limit, self.deadline)
+            limit = np.minimum(limit, self.deadline / self.slack[0])
         if self.budget is not None:
-            paid = self.budget / (self.usd_per_hour * self.n / HOUR)
+            hourly = self.usd_per_hour * self.n / HOUR
+            paid = self.budget / self.slack[1] / hourly
             served = (
                 self.serving_seconds(N, utilisation) if self.inference_tokens else 0
             )

@@ -153,6 +153,18 @@ class Plan:
         """Size over the compute-optimal one of the same compute, [-]."""
         return self.N / self.compute_optimal_N
 
+    @cached_property
+    def chances(self) -> tuple[float, float]:
+        """Chance that its tokens are done within deadline and budget; NaN without, [-].
+
+        Step model, failures and, unless ``whole_run=False``, what whole runs take over
+        their steps; for the budget the price as well.
+        """
+        # that module draws for plans, and so must know them
+        from chinchilla_lab.planning.time_doubt import chances
+
+        return chances(self)
+
     @property
     def layout(self) -> str:
         """Layout in words; empty where none was searched, [-]."""
@@ -256,6 +268,17 @@ class Plan:
             ["time [day]", f"{self.days:.3g}"],
             ["accelerator-hours [h]", f"{self.hours:,.0f}"],
         ]
+        for limit, chance in zip(("deadline", "budget"), self.chances, strict=True):
+            if chance == chance:
+                cells.append([f"chance to meet the {limit} [-]", f"{chance:.0%}"])
+        if p.confidence is not None:
+            cut = max(p.slack)
+            cells.append(
+                [
+                    "planned for a chance of [-]",
+                    f"{p.confidence:.0%}: limits over {cut:.2f}",
+                ]
+            )
         if cost is not None:
             cells.append(
                 ["cost [USD]", f"{text(cost.low, 'USD')} to {text(cost.high, 'USD')}"]

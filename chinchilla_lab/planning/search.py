@@ -19,6 +19,7 @@ from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import search_all
+from chinchilla_lab.planning.time_doubt import slack_for
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, GB, text
@@ -29,6 +30,8 @@ TOGETHER = 40  # shapes whose layouts are searched in one pass, between two repo
 Progress = Callable[[float], None]
 # shapes that say how many accelerators are worth a whole search, and how far in size
 FEW, REACH = 16, 1.15
+
+TRIES, CLOSE = 4, 1.02  # how often, and how closely, a deadline is cut
 
 
 def solve(
@@ -58,6 +61,23 @@ def solve(
     ExtrapolationWarning
         If the plan leaves the fitted range of the law.
     """
+    limited = problem.deadline is not None or problem.budget is not None
+    if problem.confidence is None or not limited:
+        made = _found(problem, progress, shapes)
+    else:
+        made = _confident(problem, progress, shapes)
+    problem.law.warn_outside(
+        N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
+    )
+    return made
+
+
+def _found(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    """Solve a problem without asking how sure its plan is."""
     made = _search(problem, progress, shapes)
     limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
     enough = limit.as_good_as_floor
@@ -76,9 +96,6 @@ def solve(
             alternatives=tuple(top[1:]),
             n_searched=made.n_searched + found.n_searched,
         )
-    problem.law.warn_outside(
-        N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
-    )
     return made
 
 
@@ -94,6 +111,28 @@ def _search(
     if problem.shape_family is None:
         return any_size(problem)
     return with_idle(problem, lambda p: _solve(p, progress), lambda: _first(problem))
+
+
+def _confident(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    """Cut deadline and budget until the plan meets them with its confidence."""
+    sure = problem.confidence
+    assert sure is not None  # the problem was checked
+    if problem.slack == (1.0, 1.0):
+        # how much is cut hardly depends on the plan: a quick one will do
+        quick = _found(problem.with_(thorough=False), None, shapes)
+        problem = problem.with_(slack=slack_for(quick, sure))
+    for _ in range(TRIES):
+        made = _found(problem, progress, shapes)
+        need = slack_for(made, sure)
+        pairs = list(zip(need, problem.slack, strict=True))
+        if all(n <= s <= CLOSE * n for n, s in pairs):
+            break
+        problem = problem.with_(slack=need)
+    return made
 
 
 def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:

@@ -60,7 +60,7 @@ def test_a_plan_of_a_mixture_closes_and_fits(mixture):
         micro = layout.micro_batches(made.batch)
         need = memory(
             shape, layout, made.problem.seq_len, micro, made.problem.recipe, "fused",
-            offset=made.problem.stack.memory_offset,
+            offset=made.problem.stack.reserved,
         )  # fmt: skip
         assert made.speed.memory == pytest.approx(need.total)
         assert need.total <= made.problem.cluster.chip.memory

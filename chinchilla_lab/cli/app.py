@@ -30,6 +30,7 @@ OPTIONS = {
     "micro_batch": ("--micro-batch",), "batch": ("--batch",),
     "achieved": ("--achieved", "--calibrate-from"), "dtype": ("--dtype",),
     "utilisation": ("--mfu",), "objective": ("--objective",),
+    "confidence": ("--confidence",),
     "target_loss": ("--target-loss",), "unique_tokens": ("--unique",),
     "shape_family": ("--family",), "batch_limit": ("--batch-limit",),
     "critical_batch": ("--critical-batch",), "resamples": ("--resamples",),

@@ -189,7 +189,9 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
         {
             "lever": r.name, "state": r.state, "time_factor": r.worth,
             "factor_low": r.worth_range[0], "factor_high": r.worth_range[1],
-            "days": r.days, "usd": r.dollars, "changed": r.note, "measured": r.measured,
+            "days": r.days, "days_p5": r.days_range[0], "days_p95": r.days_range[1],
+            "usd": r.dollars, "usd_p5": r.dollars_range[0],
+            "usd_p95": r.dollars_range[1], "changed": r.note, "measured": r.measured,
         }
         for r in levers_of(found).rows
     ]  # fmt: skip

@@ -15,13 +15,13 @@ from chinchilla_lab.cluster import (
     Reliability,
     spares,
 )
+from chinchilla_lab.cluster.calibration import predicted_seconds
 from chinchilla_lab.planning import levers, plan, typed_plan
 from chinchilla_lab.planning.lever_list import FP8, OVERLAP
 from chinchilla_lab.planning.pricing import DIFFERENCE
 from chinchilla_lab.shape import SHAPES
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.units import DAY
-from chinchilla_lab.cluster.calibration import predicted_seconds
 from chinchilla_lab.validation import scored_rows, scores
 from chinchilla_lab.validation.published import step_of
 

@@ -199,16 +199,15 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
 
 
 def _show_binding(found: Plan, as_json: bool, as_csv: bool) -> None:
+    limits = sensitivity(found)
     records: list[Record] = [
         {
             "limit": w.limit, "value": w.value, "unit": w.unit, "one_more": w.worth,
-            "time_share_of_10_percent": w.time_share, "binds": w.binds,
+            "saved_percent": 100.0 * w.time_share, "binds": w.binds,
         }
-        for w in sensitivity(found).rows
+        for w in limits.rows
     ]  # fmt: skip
-    emit(
-        records, f"worth in the unit of the {found.problem.objective}", as_json, as_csv
-    )
+    emit(records, "; ".join(limits.heads), as_json, as_csv)
 
 
 def compare(

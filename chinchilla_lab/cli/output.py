@@ -36,6 +36,7 @@ HEADS = {
     "mfu": "MFU [-]", "seconds": "time [s]", "step_s": "step [s]",
     "flop_per_token": "training FLOP [FLOP/token]", "usd_low": "from [USD]",
     "usd_high": "to [USD]", "usd": "worth [USD]",
+    "one_more": "one more is worth", "saved_percent": "10 % more saves [%]",
 }  # fmt: skip
 ENDINGS = {
     "_gib": "GiB", "_gb": "GB", "_gbps": "GB/s", "_tflops": "TFLOP/s",

@@ -179,7 +179,7 @@ def size_study(
     return SizeStudy(
         every=tuple(every), plans=tuple(plans), best=best,
         naive=min(plans, key=lambda p: abs(np.log(p.N / wanted))),
-        limits=sensitivity(best),
+        limits=sensitivity(best, among=plans),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from chinchilla_lab.planning.estimates import (
 from chinchilla_lab.planning.levers import Lever, Levers, levers
 from chinchilla_lab.planning.plans import default_stack, plan, typed_plan
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
+from chinchilla_lab.planning.report import Report
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
@@ -58,6 +59,7 @@ __all__ = [
     "MeasuredShift",
     "Plan",
     "Problem",
+    "Report",
     "RunEstimate",
     "Sensitivity",
     "Shift",

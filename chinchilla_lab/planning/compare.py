@@ -17,18 +17,40 @@ from chinchilla_lab.checks import one_of, positive
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.doubt import intervals
 from chinchilla_lab.planning.losses import silent
+from chinchilla_lab.planning.problem import OBJECTIVES
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.tables import html_table
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.planning.sensitivity import sensitivity
+from chinchilla_lab.tables import Cells, Shown, markdown_table
+from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
 
 FORMATS = ("csv", "json", "md")
 SAME_COMPUTE = 0.05
+# how a record is written for people: head and unit; the rest goes by its ending
+HEADS = {
+    "N": ("N", "parameter"), "D": ("D", "token"), "C_flop": ("C = 6ND", "FLOP"),
+    "loss_nats": ("loss", "nats/token"),
+    "tokens_per_param": ("D/N", "token/parameter"),
+    "optimal_N": ("optimal N", "parameter"), "optimal_D": ("optimal D", "token"),
+    "optimal_loss_nats": ("optimal loss", "nats/token"),
+    "n_accelerators": ("accelerators", ""), "n_layers": ("layers", ""),
+    "d_model": ("width", ""), "d_ff": ("MLP width", ""), "n_heads": ("heads", ""),
+    "batch_tokens": ("batch", "token"), "inference_tokens": ("served", "token"),
+    "memory_gb": ("memory", "GB"), "days": ("time", "day"),
+    "accelerator_hours": ("accelerator-hours", "h"),
+    "usd_low": ("cost, lowest price", "USD"),
+    "usd_high": ("cost, highest price", "USD"),
+    "serving_usd": ("serving", "USD"), "lifetime_usd": ("training and serving", "USD"),
+    "price_date": ("price of", ""), "utilisation_6nd": ("6ND over the peak", "%"),
+    "goodput": ("time kept by failures", "%"), "efficiency": ("efficiency", "%"),
+    "usd": ("cost", "USD"), "p_deadline": ("chance of the deadline", "%"),
+}  # fmt: skip
+QUANTITIES = ("parameter", "token", "FLOP", "USD")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Records side by side: one a plan, the same columns for all.
 
     Parameters
@@ -67,32 +89,45 @@ class Comparison:
         return out.getvalue()
 
     def to_markdown(self) -> str:
-        """Return the records as a Markdown table, one column a plan."""
-        heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        lines = [
-            f"| | {' | '.join(heads)} |",
-            f"|---|{'---|' * len(heads)}",
-        ]
-        for name in self.records[0]:
-            if name == "label":
-                continue
-            cells = [_shown(r.get(name)) for r in self.records]
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-        return "\n".join(lines) + "\n"
+        """Return the records as a Markdown table, one column a plan, for people."""
+        cells = self._cells()
+        return markdown_table(cells.header, cells.rows)
 
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        rows = [
-            [name, *(_shown(r.get(name)) for r in self.records)]
-            for name in self.records[0]
-            if name != "label"
-        ]
+        rows = []
+        for name in self.records[0]:
+            cells = [_shown(_unit(name, r), r.get(name)) for r in self.records]
+            if name != "label" and any(cells):
+                rows.append([_head(name, self.records[0]), *cells])
         word = (
             "the same compute within 5 %"
             if self.same_compute
             else f"compute differs by a factor of {self.compute_ratio:.2f}"
         )
-        return html_table(("", *heads), rows, word)
+        return Cells(("", *heads), rows, word if len(self.records) > 1 else "")
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Part the end of an interval from the name of what it is of."""
+    stem, _, end = name.rpartition("_p")
+    return (stem, end) if stem and end.replace(".", "").isdigit() else (name, "")
+
+
+def _unit(name: str, record: dict[str, Any]) -> str:
+    if name == "score":
+        return OBJECTIVES[str(record["objective"])]
+    return HEADS.get(_split(name)[0], ("", ""))[1]
+
+
+def _head(name: str, record: dict[str, Any]) -> str:
+    stem, end = _split(name)
+    word, unit = HEADS.get(stem, (stem.replace("_", " "), ""))
+    if name == "score":
+        word, unit = f"objective: {record['objective']}", _unit(name, record)
+    if end:
+        word += f", {float(end):g} % point"
+    return f"{word} [{unit}]" if unit else word
 
 
 def _plain(value: Any) -> Any:
@@ -103,16 +138,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(unit: str, value: Any) -> str:
     if value is None or _plain(value) is None:
         return ""
-    if isinstance(value, float | np.floating):
-        return f"{value:.5g}"
+    if isinstance(value, float | np.floating | int) and not isinstance(value, bool):
+        if unit in QUANTITIES:
+            return text(float(value), unit, 4).removesuffix(" FLOP")
+        if unit == "%":
+            return f"{100.0 * float(value):.1f}"
+        return f"{value:,.5g}" if abs(float(value)) < 1e5 else f"{value:,.0f}"
     return str(value)
 
 
 def compare(
-    plans: Sequence[Plan], labels: Sequence[str] = (), level: float | None = 0.9
+    plans: Sequence[Plan],
+    labels: Sequence[str] = (),
+    level: float | None = 0.9,
+    limits: bool = False,
 ) -> Comparison:
     """Set plans side by side.
 
@@ -124,6 +166,9 @@ def compare(
         What to call them, [-]
     level : float, optional
         Coverage of the intervals that go with them; None for none, [-]
+    limits : bool, optional
+        Look for the limit that binds each, up to a second a plan; otherwise it stands
+        there where :func:`~chinchilla_lab.planning.sensitivity` was asked before, [-]
 
     Returns
     -------
@@ -150,9 +195,14 @@ def compare(
         raise ValueError(f"labels has {len(labels)} entries for {len(plans)} plans")
     records = []
     for i, one in enumerate(plans):
+        if limits:
+            sensitivity(one)
         record = {"label": labels[i] if labels else f"plan {i + 1}", **one.record()}
         if level is not None:
             doubt = intervals(one, level)
+            met = getattr(doubt, "p_deadline", None)
+            if met is not None:
+                record["p_deadline"] = met
             for name in ("N", "D", "days", "dollars", "loss"):
                 low, high = getattr(doubt, name)
                 word = {"dollars": "usd", "loss": "loss_nats"}.get(name, name)

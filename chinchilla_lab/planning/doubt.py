@@ -16,7 +16,7 @@ from chinchilla_lab.laws.published import DEFAULT, PUBLISHED, SPREAD
 from chinchilla_lab.planning.losses import DataLimit, silent
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import fastest
-from chinchilla_lab.tables import html_table
+from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import DAY, HOUR, text
 
 __all__ = ["Doubt", "Intervals", "intervals"]
@@ -69,7 +69,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intervals:
+class Intervals(Shown):
     """Intervals of a plan.
 
     Parameters
@@ -102,7 +102,7 @@ class Intervals:
     loss: Range
     sources: tuple[Doubt, ...]
 
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         def words(ends: Range | None, unit: str) -> str:
             if ends is None or not np.all(np.isfinite(ends)):
                 return ""
@@ -140,7 +140,7 @@ class Intervals:
             "loss [nats/token]",
             "from",
         )
-        return html_table(head, rows, f"{self.level:.0%} intervals")
+        return Cells(head, rows, f"{self.level:.0%} intervals")
 
 
 def _ends(x: Array, level: float) -> Range:

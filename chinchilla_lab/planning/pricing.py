@@ -310,7 +310,7 @@ class Pricing:
         )  # fmt: skip
 
     def absent(self, name: str, why: str, measured: str = "") -> Lever:
-        """A lever that this plan has no use for."""
+        """Return a lever that this plan has no use for."""
         nan = float("nan")
         return Lever(
             name=name, state="not applicable", factor=nan, factors=(nan, nan), days=nan,

@@ -81,9 +81,15 @@ class Sensitivity(Shown):
         """The limit of which ten percent more help most; empty if none does, [-].
 
         A target loss is what was asked for, and is named only if nothing else binds.
+        Accelerators are worth what the deadline is where they scale: within a tenth,
+        the other limit is named.
         """
-        found = [w for w in self.rows if w.binds]
-        found.sort(key=lambda w: w.limit == ASKED)
+
+        def order(w: Worth) -> tuple[bool, float]:
+            tie = 0.9 if w.limit == "accelerators" else 1.0
+            return w.limit == ASKED, -tie * w.time_share
+
+        found = sorted((w for w in self.rows if w.binds), key=order)
         return found[0].limit if found else ""
 
     @property
@@ -160,7 +166,8 @@ class _Replans:
 
     def faster(self, problem: Problem, share: float, rate: float) -> Plan | None:
         """Best plan if every shape were faster, at a utilisation that much higher."""
-        p, found = self.problem, []
+        p = self.problem
+        found: list[Plan | None] = []
         if p.shape_family is None:
             made = self.plan
             v = made.D / made.seconds / made.goodput.share
@@ -176,11 +183,10 @@ class _Replans:
             if now is None:
                 continue
             v = now.D / now.seconds / now.goodput.share
-            made_faster = finish(problem, shape, batch, now.speed,
-                                 min(now.utilisation * share, 1.0), v * rate)  # fmt: skip
-            if made_faster is not None:
-                found.append(made_faster)
-        return min(found, key=lambda p: p.score, default=None)
+            used = min(now.utilisation * share, 1.0)
+            found.append(finish(problem, shape, batch, now.speed, used, v * rate))
+        met = [made for made in found if made is not None]
+        return min(met, key=lambda p: p.score, default=None)
 
     def nearest(self) -> list[Any]:
         """Shapes that are worth another search of layouts, the best first."""
@@ -188,7 +194,7 @@ class _Replans:
             (made.score, i, key)
             for i, key in enumerate(self.pool)
             if key[1] is not None
-            and (made := candidate(self.problem, *key)) is not None  # type: ignore[arg-type]
+            and (made := candidate(self.problem, key[0], key[1])) is not None
         ]
         return [key for _, _, key in sorted(scored)[:SEARCHED_AGAIN]]
 

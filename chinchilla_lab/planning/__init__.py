@@ -14,6 +14,7 @@ from chinchilla_lab.planning.compare import (
     compare_runs,
     export,
 )
+from chinchilla_lab.planning.defaults import Steps, from_defaults
 from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
 from chinchilla_lab.planning.estimates import (
     UTILISATION_BAND,
@@ -64,6 +65,7 @@ __all__ = [
     "Sensitivity",
     "Shift",
     "SizeShift",
+    "Steps",
     "Worth",
     "best_on_curve",
     "by_size",
@@ -75,6 +77,7 @@ __all__ = [
     "default_stack",
     "estimate_run",
     "export",
+    "from_defaults",
     "intervals",
     "levers",
     "measured_shift",

@@ -26,10 +26,16 @@ class Levers(Shown):
         Open levers first, then pulled ones, each by days and then by dollars, [-]
     plan : Plan
         The plan, [-]
+    days_range : tuple of float
+        Interval of its own time, [day]
+    dollars_range : tuple of float
+        Interval of its own cost, [USD]
     """
 
     rows: tuple[Lever, ...]
     plan: Plan
+    days_range: Range
+    dollars_range: Range
 
     def __getitem__(self, name: str) -> Lever:
         for row in self.rows:
@@ -90,13 +96,15 @@ def _money(value: float) -> str:
     return f"{'-' if value < 0 else '+'}{text(abs(value), 'USD')}"
 
 
-def levers(plan: Plan) -> Levers:
+def levers(plan: Plan, shapes: bool = True) -> Levers:
     """Price everything that a team can do about a plan, one thing at a time.
 
     Parameters
     ----------
     plan : Plan
         A plan with a shape and a layout, searched or typed, [-]
+    shapes : bool, optional
+        Look at other shapes of the same size as well, which is most of the work, [-]
 
     Returns
     -------
@@ -152,5 +160,9 @@ def levers(plan: Plan) -> Levers:
         )
         return order.index(row.state), days, dollars
 
-    rows = sorted(every_lever(Pricing(plan)), key=key)
-    return Levers(rows=tuple(rows), plan=plan)
+    pricing = Pricing(plan)
+    days, dollars = pricing.own_ranges()
+    return Levers(
+        rows=tuple(sorted(every_lever(pricing, shapes), key=key)), plan=plan,
+        days_range=days, dollars_range=dollars,
+    )  # fmt: skip

@@ -129,9 +129,14 @@ class Pricing:
         self.searched = self.best is not None and own <= self.best.step.seconds * (
             1.0 + SAME_TIME
         )
-        doubt = intervals(plan, draws=1000)
-        # how much longer or shorter than planned the run may be
-        self.reach = (doubt.days[0] / plan.days, doubt.days[1] / plan.days)
+        # how much longer or shorter than planned the run may be; the doubt about the
+        # stack compares searched layouts, so that it is asked of one
+        fast = plan
+        if not self.searched and self.best is not None:
+            times = self.best.step.seconds / own
+            fast = replace(plan, speed=self.best, seconds=times * plan.seconds)
+        doubt = intervals(fast, draws=1000)
+        self.reach = (doubt.days[0] / fast.days, doubt.days[1] / fast.days)
         price = self.problem.price
         self.hourly = self.problem.n / HOUR * (
             self.problem.usd_per_hour if price is not None else np.nan
@@ -140,6 +145,15 @@ class Pricing:
         self.prices = (np.nan, np.nan) if price is None else (
             price.low / middle, price.high / middle
         )  # fmt: skip
+
+    def own_ranges(self) -> tuple[Range, Range]:
+        """Intervals of the plan's own days and dollars."""
+        days, dollars = self.plan.days, self.plan.seconds * self.hourly
+        spent = _reaches(
+            dollars, [dollars * r for r in self.reach],
+            [dollars * k for k in self.prices],
+        )  # fmt: skip
+        return (days * self.reach[0], days * self.reach[1]), spent
 
     def room(self, cluster: Cluster) -> float:
         """Bytes that a job may fill on an accelerator."""

@@ -21,7 +21,13 @@ from chinchilla_lab.planning.estimates import (
     RunEstimate,
     estimate_run,
 )
-from chinchilla_lab.planning.levers import Lever, Levers, levers
+from chinchilla_lab.planning.levers import (
+    Lever,
+    Levers,
+    LeverTable,
+    levers,
+    side_by_side,
+)
 from chinchilla_lab.planning.plans import default_stack, plan, typed_plan
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.report import Report
@@ -56,6 +62,7 @@ __all__ = [
     "Identity",
     "Intervals",
     "Lever",
+    "LeverTable",
     "Levers",
     "MeasuredShift",
     "Plan",
@@ -87,6 +94,7 @@ __all__ = [
     "require",
     "sensitivity",
     "shift",
+    "side_by_side",
     "size_shift",
     "solve",
     "solve_at",

@@ -1,16 +1,18 @@
 """What a team can do about a plan, each thing priced in days and dollars."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from chinchilla_lab.checks import one_of
 from chinchilla_lab.planning.lever_list import every_lever
 from chinchilla_lab.planning.pricing import Lever, Pricing, Range
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import text
 
-__all__ = ["Lever", "Levers", "levers"]
+__all__ = ["Lever", "LeverTable", "Levers", "levers", "side_by_side"]
 
 STATES = {"open": "to gain", "pulled": "in the plan",
           "not applicable": "not applicable"}  # fmt: skip
@@ -59,8 +61,8 @@ class Levers(Shown):
             [
                 r.name,
                 STATES[r.state],
-                _number(r.days, "+.3g"),
-                _range(r.days_range, "+.3g"),
+                short(r.days, "+"),
+                " to ".join(filter(None, (short(x, "+") for x in r.days_range))),
                 _money(r.dollars),
                 " to ".join(filter(None, map(_money, r.dollars_range))),
                 _number(r.worth, ".3f"),
@@ -78,6 +80,86 @@ class Levers(Shown):
             "lever alone against this plan, so that they neither add nor multiply"
         )
         return Cells(head, rows, caption)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeverTable(Shown):
+    """Levers of several plans side by side.
+
+    Parameters
+    ----------
+    found : dict of Levers
+        Levers by the name of the plan, [-]
+    unit : {"day", "USD"}
+        What they are priced in, [-]
+    """
+
+    found: dict[str, Levers]
+    unit: str
+
+    def _cells(self) -> Cells:
+        names: dict[str, float] = {}
+        for levers_of in self.found.values():
+            for r in levers_of.rows:
+                share = r.days / levers_of.plan.days if np.isfinite(r.days) else -np.inf
+                names[r.name] = max(names.get(r.name, -np.inf), share)
+        rows = [
+            [name, *(self._cell(found, name) for found in self.found.values())]
+            for name in sorted(names, key=lambda name: -names[name])
+        ]
+        head = ("lever", *(f"{name.title()} [{self.unit}]" for name in self.found))
+        word = "days" if self.unit == "day" else "dollars"
+        return Cells(head, rows, f"{word} to gain, or in the plan, with intervals")
+
+    def _cell(self, found: Levers, name: str) -> str:
+        row = next((r for r in found.rows if r.name == name), None)
+        if row is None or row.state == "not applicable":
+            return "-"
+        word = "gain" if row.state == "open" else "in it"
+        if not np.isfinite(row.days):
+            return "does not run without"
+        if self.unit == "day":
+            ends = " to ".join(map(short, row.days_range))
+            return f"{word} {short(row.days)} ({ends})"
+        if not np.isfinite(row.dollars):
+            return word
+        ends = " to ".join(map(_money, row.dollars_range))
+        return f"{word} {_money(row.dollars)} ({ends})"
+
+
+def side_by_side(found: Mapping[str, Levers], unit: str = "day") -> LeverTable:
+    """Set the levers of several plans side by side.
+
+    Parameters
+    ----------
+    found : mapping of Levers
+        Levers by the name of the plan, [-]
+    unit : {"day", "USD"}, optional
+        What to price them in, [-]
+
+    Returns
+    -------
+    LeverTable
+        A row a lever, those that take the largest share of a plan first, [-]
+
+    Examples
+    --------
+    >>> from chinchilla_lab.cluster import example_cluster
+    >>> from chinchilla_lab.planning.plans import plan
+    >>> loft = levers(plan(example_cluster("loft"), deadline=30 * 86400))
+    >>> "Loft [day]" in str(side_by_side({"loft": loft}))
+    True
+    """
+    return LeverTable(found=dict(found), unit=one_of("unit", unit, ("day", "USD")))
+
+
+def short(value: float, sign: str = "") -> str:
+    """Write days with two or three digits and without powers of ten."""
+    if not np.isfinite(value):
+        return ""
+    if abs(value) >= 100.0:
+        return f"{value:{sign},.0f}"
+    return f"{value:{sign}.2g}" if abs(value) < 10.0 else f"{value:{sign}.3g}"
 
 
 def _number(value: float, form: str) -> str:

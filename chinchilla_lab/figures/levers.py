@@ -180,7 +180,7 @@ def series_levers(found: Levers) -> Series:
 
 def draw_levers(ax: "Axes", series: Series) -> None:
     """Draw what each lever is worth."""
-    ax.fill(*series["open"], color=ORANGE, hatch="//", edgecolor="white", lw=0.4,
+    ax.fill(*series["open"], facecolor=ORANGE, hatch="//", edgecolor="#ffffff", lw=0,
             gid="open", label="to gain")  # fmt: skip
     ax.fill(*series["pulled"], color=BLUE, lw=0.4, gid="pulled", label="in the plan")
     ax.plot(*series["low"], "<", color=INK, ms=4, gid="low", label="interval")
@@ -195,6 +195,15 @@ def draw_levers(ax: "Axes", series: Series) -> None:
     ax.set_xlabel("slower time over faster time")
     ax.figure.subplots_adjust(left=0.3)
     ax.legend(loc="lower right")
+
+
+def _wrapped(name: str) -> str:
+    """Break a label at the space nearest to its middle."""
+    spaces = [i for i, c in enumerate(name) if c == " "]
+    if not spaces:
+        return name
+    at = min(spaces, key=lambda i: abs(i - len(name) / 2))
+    return f"{name[:at]}\n{name[at + 1 :]}"
 
 
 def plot_steps(steps: Mapping[str, Steps]) -> Drawing:
@@ -229,7 +238,7 @@ def plot_steps(steps: Mapping[str, Steps]) -> Drawing:
                 ax.text(where, height + 0.02, f"{day:.0f}", ha="center", fontsize=7.5)
         ax.axhline(1.0, color=INK, lw=0.8)
         ax.set_ylim(0.0, 2.1)
-        ax.set_xticks(x, labels=[n.replace(" ", "\n", 1) for n in names])
+        ax.set_xticks(x, labels=list(map(_wrapped, names)))
         ax.set_ylabel("time over the plan's; days above")
         ax.legend(loc="upper right")
 

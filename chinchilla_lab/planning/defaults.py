@@ -12,7 +12,7 @@ from chinchilla_lab.units import DAY, text
 __all__ = ["Steps", "from_defaults"]
 
 ORDER = ("defaults", "overlap", "no full recomputation",
-         "micro-batches and interleaving", "any tensor parallelism")  # fmt: skip
+         "micro-batches, interleaving", "any tensor parallelism")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,12 +119,15 @@ class LeverTable(Shown):
         if not np.isfinite(row.days):
             return "does not run without"
         if self.unit == "day":
-            ends = " to ".join(map(short, row.days_range))
-            return f"{word} {short(row.days)} ({ends})"
+            value, ends = row.days, row.days_range
+            if value < 0.0:
+                # a lever for dollars
+                word, value, ends = "lose", -value, (-ends[1], -ends[0])
+            return f"{word} {short(value)} ({' to '.join(map(short, ends))})"
         if not np.isfinite(row.dollars):
             return word
-        ends = " to ".join(map(_money, row.dollars_range))
-        return f"{word} {_money(row.dollars)} ({ends})"
+        paid = " to ".join(map(_money, row.dollars_range))
+        return f"{word} {_money(row.dollars)} ({paid})"
 
 
 def side_by_side(found: Mapping[str, Levers], unit: str = "day") -> LeverTable:

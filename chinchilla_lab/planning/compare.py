@@ -44,7 +44,8 @@ HEADS = {
     "serving_usd": ("serving", "USD"), "lifetime_usd": ("training and serving", "USD"),
     "price_date": ("price of", ""), "utilisation_6nd": ("6ND over the peak", "%"),
     "goodput": ("time kept by failures", "%"), "efficiency": ("efficiency", "%"),
-    "usd": ("cost", "USD"), "p_deadline": ("chance of the deadline", "%"),
+    "usd": ("cost", "USD"), "chance_deadline": ("chance of the deadline", "%"),
+    "chance_budget": ("chance of the budget", "%"),
 }  # fmt: skip
 QUANTITIES = ("parameter", "token", "FLOP", "USD")
 
@@ -73,6 +74,10 @@ class Comparison(Shown):
         C = np.array([r["C_flop"] for r in self.records], dtype=np.float64)
         return float(C.max() / C.min())
 
+    def _names(self) -> list[str]:
+        """Columns of all records: one may know what another does not."""
+        return list(dict.fromkeys(name for r in self.records for name in r))
+
     def to_json(self) -> str:
         """Return the records as JSON; what is not known is null."""
         rows = [{k: _plain(v) for k, v in r.items()} for r in self.records]
@@ -81,11 +86,12 @@ class Comparison(Shown):
     def to_csv(self) -> str:
         """Return the records as CSV; what is not known is an empty cell."""
         out = io.StringIO()
-        names = list(self.records[0])
+        names = self._names()
         writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
         for r in self.records:
-            writer.writerow({k: "" if _plain(v) is None else v for k, v in r.items()})
+            plain = {k: _plain(r.get(k)) for k in names}
+            writer.writerow({k: "" if v is None else v for k, v in plain.items()})
         return out.getvalue()
 
     def to_markdown(self) -> str:
@@ -96,7 +102,7 @@ class Comparison(Shown):
     def _cells(self) -> Cells:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
         rows = []
-        for name in self.records[0]:
+        for name in self._names():
             cells = [_shown(_unit(name, r), r.get(name)) for r in self.records]
             if name != "label" and any(cells):
                 rows.append([_head(name, self.records[0]), *cells])
@@ -200,9 +206,10 @@ def compare(
         record = {"label": labels[i] if labels else f"plan {i + 1}", **one.record()}
         if level is not None:
             doubt = intervals(one, level)
-            met = getattr(doubt, "p_deadline", None)
-            if met is not None:
-                record["p_deadline"] = met
+            for limit in ("deadline", "budget"):
+                chance = getattr(doubt, f"meets_{limit}", float("nan"))
+                if np.isfinite(chance):
+                    record[f"chance_{limit}"] = float(chance)
             for name in ("N", "D", "days", "dollars", "loss"):
                 low, high = getattr(doubt, name)
                 word = {"dollars": "usd", "loss": "loss_nats"}.get(name, name)

@@ -397,6 +397,8 @@ def _machine(again: _Replans, base: Plan, add: Any) -> None:
     tokens, batch = base.batch_tokens, base.batch
     if tokens is None or batch is None or base.shape is None or base.speed is None:
         return
+    if np.isposinf(again.plan.problem.batch_limit or 0.0):
+        return  # no limit, no row
     most = max(p.batches())
     value = most * p.seq_len / 1e6
     if batch < most:

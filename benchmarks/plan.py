@@ -39,9 +39,9 @@ WIDE = {
     "pp": (1, 2, 4, 8, 16, 32, 64),
     "cp": (1, 2, 4, 8, 16, 32),
     "ep": (1, 2, 4, 8, 16, 32, 64, 128, 256),
-    "micro_batch": (1, 2, 3, 4, 6, 8, 12, 16),
+    "micro_batch": (1, 2, 3, 4, 6, 8, 12, 16, 24),
     "n_chunks": (1, 2, 4, 8, 16),
-    "zero": (0, 1, 3),
+    "zero": (0, 1, 2, 3),
     "recompute": ("none", "selective", "full"),
     "sequence_parallel": (False, True),
 }

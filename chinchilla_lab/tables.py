@@ -1,9 +1,29 @@
-"""Results as tables, HTML or text: units in the header, numbers aligned."""
+"""Results as HTML tables: units in the header, numbers aligned, text escaped.
+
+Numbers stay on one line and long texts wrap, so that a page is as wide as its prose.
+A table of many columns scrolls by itself on a phone; its style sheet keeps the first
+column in sight and shades the edge behind which there is more.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Cells", "Shown", "html_table", "markdown_table", "text_table"]
+__all__ = ["Cells", "Shown", "Table", "html_table", "markdown_table", "text_table"]
+
+LONG = 16  # characters of a cell that may break into lines
+MANY = 4  # columns, heads included, that a phone shows side by side
+
+
+def _breakable(head: str) -> str:
+    """Escape a head and let a long word of it break behind a slash or underscore."""
+    from html import escape  # loads a table of entities that a number never needs
+
+    parts = []
+    for word in escape(head).split(" "):
+        if len(word) > LONG - 4:
+            word = word.replace("/", "/<wbr>").replace("_", "_<wbr>")
+        parts.append(word)
+    return " ".join(parts)
 
 
 def html_table(
@@ -35,18 +55,84 @@ def html_table(
     >>> html_table(["law", "N [parameter]"], [["ratio-20", "9.13B"]])[:24]
     '<table class="cl-table">'
     """
-    from html import escape  # loads a table of entities that a number never needs
+    from html import escape
 
-    lines = [f'<table class="{" ".join(["cl-table", kind]).strip()}">']
+    table = [[str(cell) for cell in row] for row in rows]
+    many = "cl-many" if len(header) > MANY else ""
+    classes = " ".join(part for part in ("cl-table", many, kind) if part)
+    lines = [f'<table class="{classes}">']
     if caption:
         lines.append(f"<caption>{escape(caption)}</caption>")
-    heads = "".join(f'<th scope="col">{escape(str(h))}</th>' for h in header)
+    # a column of texts reads from the left; one long cell among numbers just wraps
+    texts = [
+        sum(len(cell) > LONG for cell in column) > 0.5 * len(table)
+        for column in zip(*table, strict=False)
+    ]
+    texts += [False] * (len(header) - len(texts))
+    heads = "".join(
+        f'<th scope="col"{_TEXT if is_text else ""}>{_breakable(str(h))}</th>'
+        for h, is_text in zip(header, texts, strict=False)
+    )
     lines.append(f"<thead><tr>{heads}</tr></thead>\n<tbody>")
-    for first, *rest in rows:
-        cells = "".join(f"<td>{escape(str(cell))}</td>" for cell in rest)
-        lines.append(f'<tr><th scope="row">{escape(str(first))}</th>{cells}</tr>')
+    for first, *rest in table:
+        cells = "".join(
+            f"<td{_TEXT if is_text else _WRAP if len(cell) > LONG else ''}>"
+            f"{escape(cell)}</td>"
+            for cell, is_text in zip(rest, texts[1:], strict=False)
+        )
+        lines.append(f'<tr><th scope="row">{_breakable(first)}</th>{cells}</tr>')
     lines.append("</tbody></table>")
     return "\n".join(lines)
+
+
+_TEXT = ' class="cl-text"'
+_WRAP = ' class="cl-long"'
+
+
+class Table:
+    """A table that a notebook shows as HTML and a terminal as aligned text.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Column heads with their units, [-]
+    rows : iterable of sequence
+        Cells, already formatted; the first of each row is its head, [-]
+    caption : str, optional
+        Line above the table, [-]
+
+    Examples
+    --------
+    >>> Table(["width", "waves"], [["14,400", 5], ["13,824", 4]])
+    width   waves
+    14,400      5
+    13,824      4
+    """
+
+    def __init__(
+        self,
+        header: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        caption: str = "",
+    ) -> None:
+        self.header = [str(head) for head in header]
+        self.rows = [[str(cell) for cell in row] for row in rows]
+        self.caption = caption
+
+    def __repr__(self) -> str:
+        lines = [self.header, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = [
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        return "\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.header, self.rows, self.caption)
 
 
 def text_table(

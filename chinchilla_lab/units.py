@@ -58,6 +58,8 @@ _TIME = {
     "sec": 1.0,
     "second": 1.0,
     "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
     "min": 60.0,
     "minute": 60.0,
     "h": HOUR,

@@ -165,25 +165,6 @@ def drive(page, root, control, moves):
     return page.evaluate(DRIVE, [root, control.name, asked])
 
 
-# These search a valley that is flat at its floor, where the last float decides the third
-# digit of a size: the two Pythons may print 59.5T and 59.6T, and where repeats add
-# nothing any more a line may lie two pixels off.
-FLAT = ("one_plan", "cluster_optimal")
-NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-
-
-def same(name, seen, wanted):
-    """Whether two readouts agree: letter by letter, or to a digit where a valley is flat."""
-    if name not in FLAT or seen == wanted:
-        return seen == wanted
-    texts = [" | ".join(f"{a}: {b}" for a, b in rows) for rows in (seen, wanted)]
-    words = [NUMBER.split(text) for text in texts]
-    values = [[float(x) for x in NUMBER.findall(text)] for text in texts]
-    return words[0] == words[1] and bool(
-        np.allclose(values[0], values[1], rtol=3e-3, atol=0)
-    )
-
-
 def numbers(path):
     return np.array(re.findall(r"-?\d+\.\d", path), float), re.findall("[MLZ]", path)
 
@@ -231,16 +212,12 @@ def test_every_control_25_times_reads_as_python(path, names, local_python, new_p
                 found = answer(name, json.dumps({control.name: value}))
                 assert not found.errors
                 wanted = [[r.label, r.text] for r in found.readings]
-                assert same(name, seen["readout"], wanted), (
-                    f"{name}: {control.name} {how} {put}"
-                )
+                assert seen["readout"] == wanted, f"{name}: {control.name} {how} {put}"
                 assert seen["error"] == ""
                 if seen["box"] is not None:
                     assert seen["box"] == control.show(found.values[control.name])
                 if seen["figures"]:
-                    check_figures(
-                        seen["figures"], found.series, 3.0 if name in FLAT else 0.11
-                    )
+                    check_figures(seen["figures"], found.series)
                     drawn_differently.add(json.dumps(seen["figures"]))
                 TIMES["move [ms]"].append(seen["took"])
             button = page.locator(f"#{root} .cl-reset")

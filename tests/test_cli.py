@@ -1,10 +1,14 @@
 """Every command against the call that it stands for: the same digits, one code path."""
 
+import contextlib
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -472,21 +476,21 @@ def test_plan_with_every_limit(ask, tmp_path):
     rows = ask(
         "plan", "--cluster", "64xh100-sxm", "--objective", "lifetime", "--target-loss", "2.1",
         "--inference", "1T", "--unique", "200B", "--budget", "$1M", "--law", "hoffmann-tex",
-        "--batch-limit", "4M", "--price", "2:3", "--failures", "10", "--restart", "10 min",
+        "--batch-limit", "4M", "--price", "2:3@2026-11", "--failures", "10", "--restart", "10 min",
         "--stack", "llama-3", "--seq", "8192", "--keep", "3", "--out", str(kept),
     )  # fmt: skip
     from chinchilla_lab.cluster import DEFAULT_RELIABILITY
 
     made = plan(
         LOFT, objective="lifetime", target_loss=2.1, inference_tokens=1e12, unique_tokens=2e11,
-        budget=1e6, law=HOFFMANN_2022, batch_limit=4e6, price=(2.0, 3.0), stack="llama-3",
+        budget=1e6, law=HOFFMANN_2022, batch_limit=4e6, price="2:3@2026-11", stack="llama-3",
         seq_len=8192, keep=3,
         reliability=DEFAULT_RELIABILITY.with_(failures_per_node_day=0.01, band=(0.01, 0.01), restart=600.0),
     )  # fmt: skip
     assert len(rows) == 3
     same(rows[0], {"N": made.N, "D": made.D, "days": made.days, "loss_nats": made.loss})
     assert closure(made).holds
-    assert "| N |" in kept.read_text(encoding="utf-8")
+    assert "| N [parameter] |" in kept.read_text(encoding="utf-8")
 
 
 def test_plan_of_a_file_and_of_any_size(ask, tmp_path):
@@ -598,10 +602,10 @@ def test_quantities_as_people_type_them(ask, written):
         (("plan", "--cluster", "loft", "--deadline", "1 day", "--target-loss", "2.2"), 2, "--target-loss needs"),
         (("memory", "--arch", "llama-2-7b", "--tp", "3"), 2, "tp=2 does"),
         (("memory", "--arch", "llama-2-7b", "--tp", "64"), 2, "tp=32 does"),
-        (("memory", "--arch", "llama-2-7b", "--pp", "64"), 2, "use pp=32"),
+        (("memory", "--arch", "llama-2-7b", "--pp", "64"), 2, "use --pp=32"),
         (("memory", "--arch", "llama-2-7b", "--gpus", "8", "--zero", "3"), 2, "use --dp"),
         (("memory", "--params", "7e9", "--dp", "8"), 2, "--dp does not apply"),
-        (("memory", "--params", "7e9", "--arch", "llama-2-7b", "--tp", "2"), 2, "--arch, --tp does not"),
+        (("memory", "--params", "7e9", "--arch", "llama-2-7b", "--tp", "2"), 2, "--arch, --tp do not"),
         (("fit", "nowhere.csv"), 2, "no such file"),
         (("compare", "--plan", "70B"), 2, "write N:D"),
         (("time", "-N", "1B", "-D", "1B", "--calibrate-from", "1B:2B", "--gpu", "h100-sxm", "--gpus", "1"), 2, "N:D:hours"),
@@ -634,17 +638,17 @@ def test_shares_are_read_as_they_are_printed(ask):
     assert ask(*words, "--mfu", "40%") == ask(*words, "--mfu", "0.4")
 
 
-def test_prices_are_dated(ask):
+def test_prices_are_dated(ask, capsys):
     words = ("time", "-N", "7B", "-D", "1T", "--gpu", "h100-sxm", "--gpus", "64")
     known = ask(*words, "--mfu", "0.4")[0]
     assert known["price_date"] == ACCELERATORS["h100-sxm-80gb"].price.date
-    assert ask(*words, "--mfu", "0.4", "--price", "2")[0]["price_date"] == "undated"
+    own = ask(*words, "--mfu", "0.4", "--price", "2@2026-11")[0]
+    assert (own["price_date"], own["usd_low"]) == ("2026-11", own["usd_high"])
+    assert main([*words, "--mfu", "0.4", "--price", "2"]) != 0
+    assert "'2@2026-11'" in capsys.readouterr().err
 
 
-def test_what_changes_nothing_is_noted(capsys):
-    words = ["plan", "--cluster", "loft", "--deadline", "1 day", "--mfu", "0.4"]
-    assert main([*words, "--family", "none", "--inference", "1T"]) == 0
-    assert "--inference changes nothing" in capsys.readouterr().err
+def test_a_converted_law_says_so(capsys):
     assert main(["exponents", "--law", "kaplan-joint"]) == 0
     assert "not the exponents that the source prints" in capsys.readouterr().err
 
@@ -670,6 +674,201 @@ def test_it_runs_as_a_program():
     assert done.stdout == ""
     assert done.stderr.startswith("error: N=7B cannot reach")
     assert done.stderr.count("\n") == 1
+
+
+def run_program(*words, **environment):
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_the_module_is_the_program():
+    """python -m chinchilla_lab.cli and the script of pyproject.toml run one function."""
+    pyproject = Path(__file__).parent.parent / "pyproject.toml"
+    scripts = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts == {"chinchilla-lab": "chinchilla_lab.cli:main"}
+    script = "import sys; from chinchilla_lab.cli import main; sys.exit(main())"
+    for words in (
+        ["optimal", "-C", "1e22"],
+        ["tokens", "-N", "7B", "--loss", "1.9"],
+        [],
+    ):
+        one = run_program("-m", "chinchilla_lab.cli", *words)
+        two = run_program("-c", script, *words)
+        assert (one.returncode, one.stdout, one.stderr) == (
+            two.returncode, two.stdout, two.stderr,
+        )  # fmt: skip
+
+
+def test_a_narrow_terminal_does_not_cut_what_is_piped():
+    done = run_program("-m", "chinchilla_lab.cli", "hardware", COLUMNS="40")
+    assert "…" not in done.stdout
+    assert all(ACCELERATORS[key].name in done.stdout for key in ACCELERATORS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_no_color_is_heeded_on_a_terminal():
+    import pty
+
+    def on_terminal(columns=200, **environment):
+        near, far = pty.openpty()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "chinchilla_lab.cli", "optimal", "-C", "1e22"],
+            stdout=far, stderr=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **environment},
+        )  # fmt: skip
+        os.close(far)
+        said = b""
+        with contextlib.suppress(OSError):  # the far end closes with the child
+            while more := os.read(near, 65536):
+                said += more
+        os.close(near)
+        assert child.wait() == 0
+        return said
+
+    assert b"\x1b[" in on_terminal(NO_COLOR="")
+    plain = on_terminal(NO_COLOR="1")
+    assert b"besiroglu-2024" in plain
+    assert b"\x1b[" not in plain
+    # on a narrow screen one record stands as a column: no word is folded
+    narrow = on_terminal(columns=72, NO_COLOR="1")
+    assert b"quantity" in narrow
+    assert b"besiroglu-2024" in narrow
+
+
+def test_who_reads_no_further_is_no_error():
+    done = subprocess.run(
+        f"'{sys.executable}' -m chinchilla_lab.cli laws --json | head -1",
+        shell=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+def test_no_words_are_a_question_for_help(capsys):
+    assert main([]) == 0
+    alone = capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert capsys.readouterr() == alone
+    assert "..." not in alone.out.partition("Commands:")[2]  # no summary is cut
+
+
+def test_help_waits_for_no_library():
+    """The list of commands needs the parser of options alone."""
+    code = (
+        "import sys; from chinchilla_lab.cli import main; main(['--help']);"
+        "heavy = {'numpy', 'rich.table', 'chinchilla_lab.planning'} & set(sys.modules);"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = run_program("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+CHIP = """
+n_accelerators = 16
+[accelerator]
+id = "own"
+name = "Own chip"
+sparse = false
+bf16_tflops = 500
+hbm_gb = 64
+hbm_gbps = 2000
+scaleup_gbps = 300
+scaleup_domain = 8
+scaleout_gbps = 25
+price_low_usd = 1.5
+price_high_usd = 2.0
+price_date = "2026-05"
+source = "ours"
+where = "data sheet"
+accessed = "2026-05"
+evidence = "vendor"
+"""
+
+
+def test_clusters_come_from_toml_and_json(ask, tmp_path):
+    toml, other = tmp_path / "own.toml", tmp_path / "own.json"
+    toml.write_text(CHIP, encoding="utf-8")
+    other.write_text(json.dumps(tomllib.loads(CHIP)), encoding="utf-8")
+    words = ("time", "-N", "7B", "-D", "1T", "--mfu", "40%", "--cluster")
+    (one,), (two,) = ask(*words, str(toml)), ask(*words, str(other))
+    assert one == two
+    same(one, {"days": estimate_run(7e9, 1e12, Cluster.from_file(toml), 0.4).days[1]})
+    assert one["accelerator"] == "Own chip"
+    toml.write_text(CHIP.replace("hbm_gb =", "hbm_gigabytes ="), encoding="utf-8")
+    assert "hbm_gigabytes: no such field" in ask(*words, str(toml), code=2)
+    toml.write_text("n_accelerators = ", encoding="utf-8")
+    assert "own.toml" in ask(*words, str(toml), code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "column", "value"),
+    [
+        (("optimal", "-C", "3e24"), "C_flop", 3e24),
+        (("optimal", "-C", "3·10²⁴"), "C_flop", 3e24),
+        (("optimal", "-C", "1 PF-day"), "C_flop", 8.64e19),
+        (("optimal", "-N", "7 billion"), "N", 7e9),
+        (("steps", "-N", "0.125B", "--batch-seqs", "1k", "--seq", "2048"), "batch_tokens", 2048e3),
+        (("comm", "--bytes", "80GiB", "--ranks", "8", "--bw", "400 Gbit/s"), "seconds",
+         2 * 7 / 8 * 80 * 2**30 / 50e9),
+        (("time", "-N", "7B", "-D", "1T", "--gpus", "16k", "--gpu", "h100-sxm", "--mfu", "40%"), "n_accelerators", 16000),
+        (("mfu", "--achieved", "0.48 PFLOP/s", "--gpu", "h100-sxm"), "achieved_flop_per_s", 480e12),
+        (("memory", "-N", "7B", "--gpus", "2", "--recipe", "2:2:4:8"), "recipe_bytes", 16.0),
+        (("serve", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--prompt", "1k", "--answer", "300", "--demand", "0.5T"), "tokens_per_day", 5e11),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, tuple) else None,
+)  # fmt: skip
+def test_every_kind_of_quantity_as_people_type_it(ask, words, column, value):
+    assert ask(*words)[0][column] == pytest.approx(value, rel=1e-12)
+
+
+def test_times_and_money_as_people_type_them(ask):
+    words = ("plan", "--cluster", "loft", "--family", "none", "--mfu", "40%")
+    one = ask(*words, "--deadline", "30 days", "--budget", "$2M")
+    assert ask(*words, "--deadline", "2592000", "--budget", "2e6") == one
+    assert ask(*words, "--deadline", "720h", "--budget", "2 million") == one
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("optimal", "-C", "3e24 FLOP/s"), ["--compute", "3e24 FLOP/s", "a rate"]),
+        (("optimal", "-N", "-7B"), ["--params", "'-7B'", "above 0"]),
+        (("time", "-N", "7B", "-D", "1T", "--gpus", "8", "--gpu", "h100-sxm", "--mfu", "40"), ["--mfu", "'40'", "40%"]),
+        (("time", "-N", "7B", "-D", "1T", "--gpus", "8.5", "--gpu", "h100-sxm"), ["--gpus", "8.5", "whole"]),
+        (("plan", "--cluster", "loft", "--deadline", "soon"), ["--deadline", "'soon'", "30 days"]),
+        (("plan", "--cluster", "loft", "--budget", "30 days"), ["--budget", "30 days", "$2M"]),
+        (("plan", "--cluster", "loft", "--deadline", "1d", "--price", "3:2@2026-11"), ["--price", "high=2 is below low=3"]),
+        (("optimal", "-C", "1e22,,2e22"), ["--compute", "1e22,,2e22", "empty"]),
+        (("optimal", "-C", "1e22", "--law", "epoch:gamma=1"), ["--law", "gamma=1", "alpha"]),
+        (("optimal", "-C", "1e22", "--law", "epoch:alpha=x"), ["--law", "'x' is not a number"]),
+        (("optimal", "-C", "1e22", "--law", "ratio:many"), ["--law", "ratio:many"]),
+        (("optimal", "-C", "1e22", "--law", "lost.json"), ["--law", "lost.json", "no such file"]),
+        (("compare", "--plan", "70B:many"), ["--plan", "70B:many", "not a number"]),
+        (("memory", "-N", "7B", "--recipe", "2:x:12"), ["--recipe", "2:x:12"]),
+        (("memory", "--arch", "llama-3-8b", "--layers", "4"), ["--layers does not apply with --arch"]),
+        (("memory", "--arch", "mixtral-8x7b", "--ep", "3", "--dp", "3"), ["--ep=3"]),
+        (("flops", "-N", "7B", "--active-params", "9B"), ["--active-params", "swap"]),
+        (("layouts", "--cluster", "loft", "--arch", "llama-3-8b", "--batch", "1k"), ["--batch", "at least 4096"]),
+        (("serve", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--prompt", "9", "--answer", "9", "--slowdown", "0.5"), ["slowdown", "0.5", "roofline"]),
+        (("mfu", "--tokens-per-second", "1M", "--gpu", "h100-sxm", "--gpus", "8"), ["--arch"]),
+        (("memory", "--layers", "8", "--d-model", "1024", "--d-ff", "4096", "--vocab", "32k", "--heads", "3"), ["--heads=3", "--d-model=1024", "--head-dim"]),
+        (("plan", "--cluster", "8xh100-pcie", "--budget", "$1M"), ["--price='2.5@2026-11'", "2:4@2026-11"]),
+        (("plan", "--cluster", "loft", "--deadline", "1d", "--family", "none"), ["--family=none", "--mfu=0.4"]),
+        (("mfu", "--tokens-per-second", "1M", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--gpus", "64", "--count", "half"), ["--count='half'", "causal"]),
+        (("optimal", "-C", "1e22", "--law", "epoch,,rule20"), ["--law", "empty place"]),
+        (("loss", "-N", "7B"), ["--tokens", "see chinchilla-lab loss --help"]),
+        (("fit", "RUNS", "--resamples", "0", "--save", "/nowhere/law.json"), ["/nowhere/law.json", "check the path"]),
+        (("check", "-N", "70B", "-D", "1.4T", "-C", "5.88e23", "--price", "2"), ["--price", "--gpu-hours"]),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, tuple) else None,
+)  # fmt: skip
+def test_an_error_names_argument_value_and_way_out(refused, tmp_path, words, says):
+    file = tmp_path / "runs.csv"
+    file.write_text(example_csv("grid64"), encoding="utf-8")
+    line = refused(*(str(file) if w == "RUNS" else w for w in words), code=2)
+    for word in says:
+        assert word in line
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):

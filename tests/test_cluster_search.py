@@ -17,8 +17,10 @@ from chinchilla_lab.cluster import (
     search,
     step_time,
 )
-from chinchilla_lab.cluster.search import AXES
+from chinchilla_lab.cluster.grid import AXES
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.shape import SHAPES, TransformerShape
+from chinchilla_lab.shape.family import shapes_near
 
 SMALL = TransformerShape(
     n_layers=12, d_model=2048, d_ff=8192, n_heads=16, n_kv_heads=4, vocab_size=32768
@@ -62,6 +64,9 @@ def by_hand(shape, cluster, batch, seq_len, stack, options, limit):
         if cluster.n_accelerators % rest:
             continue
         dp = cluster.n_accelerators // rest
+        both = len(grid["sequence_parallel"]) > 1
+        if at["tp"] == 1 and both and at["sequence_parallel"]:
+            continue  # nothing to cut a sequence over
         at["sequence_parallel"] = at["sequence_parallel"] and at["tp"] > 1
         if at["zero"] and dp * at["cp"] == 1:
             continue  # nothing to shard over
@@ -73,10 +78,12 @@ def by_hand(shape, cluster, batch, seq_len, stack, options, limit):
         divisible += 1
         need = memory(
             shape, layout, seq_len, layout.micro_batches(batch),
-            attention="fused" if stack.fused else "unfused", offset=stack.memory_offset,
+            attention="fused" if stack.fused else "unfused", offset=stack.reserved,
         )  # fmt: skip
         if need.total <= limit:
-            step = step_time(shape, cluster, layout, batch, seq_len, stack)
+            step = step_time(
+                shape, cluster, layout, batch, seq_len, stack, check_memory=False
+            )
             found.setdefault(layout, []).append((step.seconds, need.total))
     return found, divisible, tried
 
@@ -117,7 +124,9 @@ def test_random_layouts_of_a_large_grid():
     rng = np.random.default_rng(5)
     for i in rng.choice(len(found.steps), 60, replace=False):
         step = found.steps[i]
-        again = step_time(shape, cluster, step.layout, 2048, 8192, "llama-3")
+        again = step_time(
+            shape, cluster, step.layout, 2048, 8192, "llama-3", memory_limit=1e12
+        )
         assert again.seconds == pytest.approx(step.seconds, rel=1e-12)
         assert sum(step.items.values()) == pytest.approx(again.seconds, rel=1e-12)
     seconds = [s.seconds for s in found.steps]
@@ -186,7 +195,11 @@ def test_very_large_grids_are_cut_and_report_progress(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"memory_limit": 1e9}, InfeasibleError, "no layout fits: the leanest of"),
+        (
+            {"memory_limit": 1e9},
+            InfeasibleError,
+            r"no layout fits: of .* the leanest \(.*\) needs .* GB and memory_limit is 1.0",
+        ),
         (
             {"batch": 7, "tp": (1, 2), "pp": (1,)},
             InfeasibleError,
@@ -220,3 +233,51 @@ def test_items_of_a_grid_are_those_of_a_layout():
     one = kernel.items(SMALL, g, 64.0, 4096.0, rates, OWN)
     for name in kernel.ITEMS:
         assert np.broadcast_to(many[name], 3)[1] == pytest.approx(float(one[name]))
+
+
+@pytest.mark.parametrize("limit", [None, 4e10])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sequence_parallel": (False, True), "cp": (1, 2), "zero": (1, 0)},
+        {"recompute": ("none", "selective", "full")},
+    ],
+)
+def test_many_shapes_together_are_each_searched_alone(limit, options):
+    """To the last bit: layouts, items, bytes and counts."""
+    shapes = [
+        *(s for f in ("llama", "small") for _, s in shapes_near(2e9, 0.05, f)[:3]),
+        MOE, SMALL, SHAPES["gpt-3"], SHAPES["llama-2-7b"],
+    ]  # fmt: skip
+    clusters = [
+        Cluster(accelerator="h100-sxm-80gb", n_accelerators=n, scaleout_bandwidth=g)
+        for n, g in ((1, 5e10), (48, 5e10), (512, 5e10), (512, 1e9))
+    ]
+    jobs = [Job(s, b, c, limit) for s in shapes for b in (96, 1024) for c in clusters]
+    for stack in ("megatron-bridge", OWN):
+        made = fastest_layouts(jobs, 2048, stack, **options)
+        for job, one in zip(jobs, made, strict=True):
+            try:
+                alone = search(
+                    job.shape, job.cluster, job.batch, 2048, stack, keep=1,
+                    memory_limit=limit, **options,
+                )  # fmt: skip
+            except InfeasibleError:
+                assert one is None
+                continue
+            assert one is not None
+            assert one.step == alone.best
+            assert one.memory == alone.memory[0]
+            assert (one.n_feasible, one.n_ties) == (alone.n_feasible, alone.n_ties)
+            assert one.median_factor == alone.median_factor
+
+
+def test_one_value_of_an_axis_needs_no_list():
+    shape = SHAPES["llama-3-8b"]
+    machine = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    one = search(shape, machine, 64, 8192, tp=4)
+    assert one.best.layout == search(shape, machine, 64, 8192, tp=(4,)).best.layout
+    for wrong in (None, 2.5, True, object()):
+        with pytest.raises(ValueError, match=r"^tp="):
+            search(shape, machine, 64, 8192, tp=wrong)

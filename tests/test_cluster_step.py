@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster import (
     STACKS,
     UNCALIBRATED,
@@ -41,12 +42,20 @@ H64 = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
 A32 = Cluster(accelerator="a100-sxm-80gb", n_accelerators=32, scaleout_bandwidth=6e9)
 OVERLAP = Stack(
     name="test", gemm=0.8, traffic=1.3, attention=0.6, layer_overhead=1e-3, network=0.7,
-    jitter=0.01, step_overhead=5e-3, tp_overlap=0.5, dp_overlap=0.6,
+    jitter=0.01, step_overhead=5e-3, tp_overlap=0.5, dp_overlap=0.6, ep_overlap=0.8,
+    dispatch_bytes=1.0,
 )  # fmt: skip
 UNFUSED = OVERLAP.with_(fused=False)
 EAGER = OVERLAP.with_(
     head_counted=True, gradient_bytes=4.0, bucket=25 * 2**20, logit_traffic=52.0
 )
+
+
+def elsewhere(shape, groups):
+    """Expected groups beside the own one that hold an expert of a token, counted out."""
+    experts, k = shape.n_experts, shape.n_active_experts
+    none = math.comb(experts - experts // groups, k) / math.comb(experts, k)
+    return (groups - 1) * (1 - none)
 
 
 def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
@@ -114,17 +123,23 @@ def plain_step(shape, cluster, layout, batch, seq_len, stack, dtype="bf16"):
     tp = reduces * (2 * gather(2 * tokens * h, t, 1) + cluster.latency * math.log2(t))
     tp *= 1 - stack.tp_overlap
     cp = gather(4 * b * seq_len * kv / t, c, t)
-    ep = 0
+    ep = ep_back = 0
     if shape.n_experts > 1:
-        sent = 2 * tokens * shape.n_active_experts * h / t
         near = min(e, domain)
-        ep = 2 * (
-            sent / e * ((near - 1) / inside + (e - near) / outside)
-            + cluster.latency * math.log2(e)
-        )
+        # one copy for every node beside the own one, one for every accelerator of a
+        # node beside that which the token starts from or enters by
+        across = shape.d_model * elsewhere(shape, e // near) / outside
+        around = elsewhere(shape, e) * e / max(e - 1, 1)
+        around *= shape.d_model * (near - 1) / near / inside
+        there = stack.dispatch_bytes if dtype == "fp8" else 2
+        ep = tokens / t * max(across, around) * (there + 2)
+        ep += 2 * cluster.latency * math.log2(e)
+        again = scores * (2.5 if stack.fused else 2)
+        ep_back = ep - min(stack.ep_overlap * ep, backward + again)
+        ep -= min(stack.ep_overlap * ep, forward + scores)
     once = forward + scores + traffic + softmax + cast + tp + cp + ep
     layer = once + cast_back + backward + scores * (2.5 if stack.fused else 2)
-    layer += 2 * (traffic + softmax) + tp + 2 * cp + ep
+    layer += 2 * (traffic + softmax) + tp + 2 * cp + ep_back
     if layout.recompute == "full":
         layer += once + stack.layer_overhead / 3
     if layout.recompute == "selective" and not stack.fused:
@@ -201,6 +216,8 @@ CASES = [
     (LLAMA, H64, Layout(tp=2, dp=8, pp=4, zero=1, sequence_parallel=True), 64, 4096, "bf16"),
     (MOE, H64, Layout(tp=2, dp=32, ep=32, zero=1, sequence_parallel=True), 64, 4096, "bf16"),
     (MOE, H64, Layout(tp=1, pp=4, dp=16, ep=16, n_chunks=2), 64, 4096, "bf16"),
+    (MOE, H64, Layout(dp=64, ep=8, zero=1, recompute="full"), 64, 4096, "fp8"),
+    (MOE, H64, Layout(dp=64, ep=64, zero=1), 64, 4096, "fp8"),
 ]  # fmt: skip
 
 
@@ -218,7 +235,9 @@ def test_plain_loop_gives_the_same_time(case, stack):
             n_accelerators=layout.n_accelerators,
             scaleout_bandwidth=cluster.scaleout_bandwidth,
         )
-    step = step_time(shape, cluster, layout, batch, seq_len, stack, dtype)
+    step = step_time(
+        shape, cluster, layout, batch, seq_len, stack, dtype, check_memory=False
+    )
     plain = plain_step(shape, cluster, layout, batch, seq_len, stack, dtype)
     assert step.seconds == pytest.approx(plain, rel=1e-9)
     whole = kernel.seconds(
@@ -243,12 +262,64 @@ def test_C54_what_is_not_calibrated_is_an_upper_bound():
     """A simulator's 80 % were taken for a forecast."""
     plan = Layout(tp=4, dp=16, zero=1)
     assert step_time(LLAMA, H64, plan, 64, 8192).label == "upper bound"
-    label = step_time(LLAMA, H64, plan, 64, 8192, "megatron-2021").label
+    label = step_time(LLAMA, H64, plan, 64, 2048, "megatron-2021").label
     assert label == "calibrated to 7 rows of Megatron-LM 2021, Table 1"
     assert (
         step_time(LLAMA, H64, plan, 64, 8192).seconds
         < step_time(LLAMA, H64, plan, 64, 8192, "llama-3").seconds
     )
+
+
+def test_what_does_not_fit_is_refused_with_the_way_out():
+    """998 GB on a card of 80 were timed without a word."""
+    eight = Cluster(accelerator="h100-sxm-80gb", n_accelerators=8)
+    huge = (SHAPES["llama-3-405b"], eight, Layout(tp=8), 64, 8192)
+    with pytest.raises(
+        InfeasibleError, match=r"tp 8 needs 1000\.0 GB .* 85\.5 GB are there; use more"
+    ):
+        step_time(*huge)
+    assert step_time(*huge, check_memory=False).seconds > 100
+    assert step_time(*huge, memory_limit=1.1e12).seconds > 100
+    wide = Layout(dp=64, zero=3, micro_batch=2)
+    with pytest.raises(
+        InfeasibleError, match=r"micro_batch=1 \([\d.]+ GB\) or recompute"
+    ):
+        step_time(LLAMA, H64, wide, 256, 8192)
+    # two changes at once, where none alone suffices; taken at its word it fits
+    both = (SHAPES["llama-3-70b"], H64, Layout(tp=8, dp=8, micro_batch=4), 64, 8192)
+    with pytest.raises(InfeasibleError, match=r"micro_batch=1 with zero=3 \("):
+        step_time(*both)
+    step_time(*both[:2], Layout(tp=8, dp=8, zero=1, sequence_parallel=True), 64, 8192)
+
+
+def test_jitter_and_step_overhead_are_an_item():
+    """1 + j log2(nodes) times the step, and t0 log2(1 + nodes) seconds."""
+    plan = Layout(tp=4, dp=16, zero=1)
+    calm, shaken = (
+        step_time(LLAMA, H64, plan, 64, 8192, UNCALIBRATED.with_(**given))
+        for given in ({}, {"jitter": 0.02, "step_overhead": 0.01})
+    )
+    assert calm.items["stragglers"] == 0.0
+    waits = 0.02 * 3 * calm.seconds + 0.01 * math.log2(9)
+    assert shaken.items["stragglers"] == pytest.approx(waits, rel=1e-12)
+    assert shaken.seconds == pytest.approx(calm.seconds + waits, rel=1e-12)
+    assert "stragglers" in shaken._repr_html_()
+    one = Cluster(accelerator="h100-sxm-80gb", n_accelerators=8)
+    alone = step_time(LLAMA, one, Layout(tp=8), 8, 8192, OVERLAP.with_(step_overhead=0))
+    assert alone.items["stragglers"] == 0.0  # nobody to wait for
+
+
+def test_zero_2_reduces_in_every_micro_batch():
+    plan = Layout(dp=64, zero=2, recompute="full")
+    bare = UNCALIBRATED.with_(dp_overlap=0.0)
+
+    def traffic(stage, batch):
+        given = (LLAMA, H64, replace(plan, zero=stage), batch, 8192, bare)
+        return step_time(*given, check_memory=False).items["dp_traffic"]
+
+    assert traffic(2, 64) == pytest.approx(traffic(1, 64))
+    assert traffic(2, 256) == pytest.approx(2.5 * traffic(1, 256))  # (4 + 1) for 2
+    assert traffic(3, 256) == pytest.approx(6.0 * traffic(1, 256))
 
 
 def test_bubble_is_that_of_the_formula():
@@ -282,9 +353,10 @@ def test_uneven_stages_pay_for_the_longest():
     plan = Layout(tp=8, pp=16)
     with pytest.raises(ValueError, match=r"pp=15 .*even_stages=False"):
         step_time(shape, cluster, plan, 512, 2048, even_stages=True)
-    uneven = step_time(shape, cluster, plan, 512, 2048).items["gemm"]
+    free = {"check_memory": False}
+    uneven = step_time(shape, cluster, plan, 512, 2048, **free).items["gemm"]
     whole = Cluster(accelerator="a100-sxm-80gb", n_accelerators=120)
-    even = step_time(shape, whole, Layout(tp=8, pp=15), 512, 2048).items["gemm"]
+    even = step_time(shape, whole, Layout(tp=8, pp=15), 512, 2048, **free).items["gemm"]
     assert uneven / even == pytest.approx(1.0, abs=1e-9)  # seven layers in both
 
 
@@ -400,6 +472,10 @@ def test_layouts_that_cannot_run_say_what_to_change(layout, message):
         (lambda: STACKS["mosaic"], "no stack 'mosaic'; known: uncalibrated, megatron-2021"),
         (lambda: bubble_fraction(8, 32, 2, "zb-1p"), "n_chunks=2 interleaves 1F1B"),
         (lambda: bubble_fraction(8, 0), "n_micro_batches=0 must be at least 1"),
+        (lambda: bubble_fraction(8, 12, 4), "n_micro_batches=12; use n_micro_batches=8"),
+        (lambda: bubble_fraction(1, 32, 4), "interleaves pp=1 stages .* or n_chunks=1"),
+        (lambda: Layout(sequence_parallel="no"), "sequence_parallel='no' is no switch"),
+        (lambda: Layout(sequence_parallel=1), "sequence_parallel=1 is no switch; use True"),
         (
             lambda: step_time(LLAMA, H64, Layout(dp=64), 64, 8192, dtype="fp4"),
             "dtype='fp4' is not known",

@@ -4,6 +4,7 @@ import pytest
 
 from chinchilla_lab.cluster import (
     ACCELERATORS,
+    Cluster,
     Price,
     as_price,
     break_even_utilisation,
@@ -13,15 +14,15 @@ from chinchilla_lab.cluster import (
     rental_cost,
     whole_run_mfu,
 )
+from chinchilla_lab.planning import estimate_run, plan
 
 RUNS = published_hours()
 
 
 def test_deepseek2024v3_cost():
     run = RUNS["deepseek-v3"]
-    assert rental_cost(run.hours, run.usd_per_hour).low == pytest.approx(
-        5.576e6, rel=1e-3
-    )
+    paid = f"{run.usd_per_hour}@2024-12"  # the month of the report
+    assert rental_cost(run.hours, paid).low == pytest.approx(5.576e6, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,8 @@ def test_llama4_maverick_of_two_peaks():
 
 
 def test_cost_divides_by_what_is_kept():
-    plain = rental_cost(1000.0, (2.0, 5.0))
-    kept = rental_cost(1000.0, (2.0, 5.0), share_kept=0.8, utilisation=0.5)
+    plain = rental_cost(1000.0, "2:5@2026-05")
+    kept = rental_cost(1000.0, "2:5@2026-05", share_kept=0.8, utilisation=0.5)
     assert kept.low == pytest.approx(plain.low / 0.4)
     assert plain.low <= plain.middle <= plain.high
 
@@ -58,12 +59,55 @@ def test_prices_are_dated_ranges():
     assert price is ACCELERATORS["h100-sxm-80gb"].price
     assert price.date
     assert as_price(price) is price
-    with pytest.raises(ValueError, match=r"give price=2\.5"):
+    with pytest.raises(ValueError, match=r"give price='2\.5@2026-11'"):
         as_price(None, "mi300x")
     with pytest.raises(ValueError, match="price is missing"):
         as_price(None)
     with pytest.raises(ValueError, match="has no date"):
         Price(low=1.0, high=2.0, date="", source="")
+
+
+@pytest.mark.parametrize(
+    "price", [2.0, 2, (2.0, 3.0), [2.0, 3.0], "2", "2:3", "2@", True]
+)
+def test_a_price_without_a_date_is_refused_with_the_way_out(price):
+    with pytest.raises(ValueError, match=r"has no date.*@2026-11"):
+        as_price(price)
+    with pytest.raises(ValueError, match="has no date"):
+        rental_cost(1000.0, price)
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["yesterday-ish", "2026-13", "2026-02-30", "26-05", "2026/2025", "2025-2026",
+     "2026-01/2026-02/2026-03", "2026-01/", "05-2026"],
+)  # fmt: skip
+def test_a_date_must_be_one(date):
+    with pytest.raises(ValueError, match=r"is no date; write '2026'"):
+        Price(low=1.0, high=2.0, date=date, source="own")
+    with pytest.raises(ValueError, match="no date"):
+        as_price(f"2@{date}")
+
+
+def test_a_price_says_who_asked_it():
+    for date in ("2026", "2026-05", "2026-05-20", "2026-01/2026-04", "2025/2026-02-01"):
+        assert Price(low=1.0, high=2.0, date=date, source="own").date == date
+    with pytest.raises(ValueError, match="source='own' for a quote of yours"):
+        Price(low=1.0, high=2.0, date="2026", source=" ")
+    quote = as_price(" 2 : 3 @ 2026-11 ")
+    assert (quote.low, quote.high, quote.source) == (2.0, 3.0, "own")
+    with pytest.raises(ValueError, match="below low"):
+        as_price("3:2@2026-11")
+
+
+def test_planning_refuses_a_bare_price():
+    glm = Cluster(accelerator="a100-sxm-40gb", n_accelerators=768)
+    with pytest.raises(ValueError, match=r"has no date.*'2\.0@2026-11'"):
+        estimate_run(130e9, 400e9, glm, utilisation=0.25, price=2.0)
+    made = estimate_run(130e9, 400e9, glm, utilisation=0.25, price="2@2026-11")
+    assert made.cost.price.date == "2026-11"
+    with pytest.raises(ValueError, match="has no date"):
+        plan(glm, deadline=86400.0, price=2.0)
 
 
 def test_owned_price_and_break_even_are_inverse():

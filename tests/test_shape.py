@@ -228,7 +228,7 @@ def test_factor_five_of_table_a9():
 @pytest.mark.parametrize("N", [1.5e9, 7e9, 2e10])
 def test_family_gives_shapes_that_divide(family, N):
     shape = shape_for(N, family)
-    assert shape.params().total == pytest.approx(N, rel=0.03)
+    assert shape.params().active == pytest.approx(N, rel=0.03)
     assert shape.n_heads % shape.kv_heads == 0
     assert shape.d_model % shape.n_heads == 0
     assert shape.d_ff % 64 == 0
@@ -238,7 +238,7 @@ def test_family_gives_shapes_that_divide(family, N):
 @pytest.mark.parametrize("family", FAMILIES)
 @given(N=st.floats(1.3e9, 2e10), step=st.floats(1.0, 1.2))
 def test_a_larger_size_never_gets_a_smaller_shape(family, N, step):
-    smaller, larger = (shape_for(n, family).params().total for n in (N, N * step))
+    smaller, larger = (shape_for(n, family).params().active for n in (N, N * step))
     assert smaller <= larger
     assert smaller == pytest.approx(N, rel=0.04)
 
@@ -246,10 +246,10 @@ def test_a_larger_size_never_gets_a_smaller_shape(family, N, step):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_size_within_a_family_is_near_a_shape(family):
     """Just outside the ends a size is refused, not answered with a far shape."""
-    sizes = [total for total, _ in shapes_near(1e9, rtol=1e9, family=family)]
+    sizes = [size for size, _ in shapes_near(1e9, rtol=1e9, family=family)]
     low, high = min(sizes), max(sizes)
     for N in np.geomspace(low, high, 300):
-        assert shape_for(N, family).params().total == pytest.approx(N, rel=0.04)
+        assert shape_for(N, family).params().active == pytest.approx(N, rel=0.04)
     for N in (low / 1.05, high * 1.05):
         with pytest.raises(ValueError, match="leaves the family"):
             shape_for(N, family)

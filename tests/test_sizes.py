@@ -10,8 +10,8 @@ from chinchilla_lab.figures.one_plan import four_optima
 from chinchilla_lab.figures.planning import one_shape_study, size_study
 from chinchilla_lab.laws import BESIROGLU_2024, PUBLISHED
 from chinchilla_lab.planning import (
-    best_on_curve,
     by_size,
+    measured_shift,
     naive_size,
     plan,
     sensitivity,
@@ -31,7 +31,9 @@ def test_shift_meets_a_brute_force_where_the_valley_is_a_parabola(slope):
     work = N * tokens_for_loss(LAW, N, 2.1)
     time = work / N**slope
     found = shift(LAW, slope)
-    assert N[time.argmin()] / N[work.argmin()] == pytest.approx(found.k, rel=5e-3)
+    assert N[time.argmin()] / N[work.argmin()] == pytest.approx(
+        found.size_factor, rel=5e-3
+    )
     gain = time[work.argmin()] / time.min() - 1
     # a third of a percent of slope is missing to the cubic term
     assert gain == pytest.approx(found.gain, rel=0.05)
@@ -39,7 +41,7 @@ def test_shift_meets_a_brute_force_where_the_valley_is_a_parabola(slope):
 
 def test_shift_of_the_blueprint():
     found = shift(LAW, [0.03, 0.22])
-    assert found.k == pytest.approx([1.04, 1.36], abs=0.005)
+    assert found.size_factor == pytest.approx([1.04, 1.36], abs=0.005)
     assert found.gain == pytest.approx([0.0006, 0.034], abs=5e-4)
     with pytest.raises(TypeError, match="no additive form"):
         shift(PUBLISHED["muennighoff-2023-repeated"], 0.1)
@@ -47,12 +49,14 @@ def test_shift_of_the_blueprint():
 
 def test_a_measured_power_law_is_the_shift():
     N = np.geomspace(2e9, 1e11, 5)
-    found = best_on_curve(LAW, N, 0.4 * (N / 2e9) ** 0.05, 2.1)
-    assert found.k == pytest.approx(shift(LAW, 0.05).k, rel=0.01)
-    with pytest.raises(ValueError, match="rise"):
-        best_on_curve(LAW, [1e10, 1e9], [0.4, 0.4], 2.1)
+    found = measured_shift(LAW, N, 0.4 * (N / 2e9) ** 0.05, loss=2.1)
+    assert found.size_factor == pytest.approx(shift(LAW, 0.05).size_factor, rel=0.01)
+    assert found.gain == pytest.approx(shift(LAW, 0.05).gain, rel=0.05)
+    assert found.best_seconds is None
+    with pytest.raises(ValueError, match="a size twice"):
+        measured_shift(LAW, [1e10, 1e10], [0.4, 0.4], loss=2.1)
     with pytest.raises(InfeasibleError, match="out of reach"):
-        best_on_curve(LAW, [1e7, 1e8], [0.4, 0.4], 2.0)
+        measured_shift(LAW, [1e7, 1e8], [0.4, 0.4], loss=2.0)
 
 
 def test_budget_times_taste_is_the_factor():

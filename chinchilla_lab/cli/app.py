@@ -1,40 +1,42 @@
 """The program: its commands, its errors on one line, its exit codes."""
 
+import os
+import re
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 import typer
 
 from chinchilla_lab import __version__
-from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.cli import (
-    commands_laws,
-    commands_machine,
-    commands_model,
-    commands_plans,
-)
-from chinchilla_lab.cli.output import note
-from chinchilla_lab.fitting.refusals import RefusedFitError
-from chinchilla_lab.planning.closure import ClosureError
+from chinchilla_lab.cli.catalogue import CATALOGUE
+from chinchilla_lab.cli.rules import Command
 
-__all__ = ["app", "run"]
+__all__ = ["program", "run"]
 
 # answered; nothing meets what was asked; asked wrongly
 DONE, REFUSED, WRONG = 0, 1, 2
 
-app = typer.Typer(
-    name="chinchilla-lab",
-    help="Plan training runs: scaling laws, clusters, and both joined. Quantities as "
-    "people write them: 3e24, 400B, 0.4T, 80GiB, 16k, '30 days', $2M.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for group in (commands_laws, commands_model, commands_machine, commands_plans):
-    for name, function in group.COMMANDS.items():
-        app.command(name)(function)
+# what the library calls a quantity, and the options that may have set it
+OPTIONS = {
+    "n_layers": ("--layers",), "d_model": ("--d-model",), "d_ff": ("--d-ff",),
+    "n_heads": ("--heads",), "n_kv_heads": ("--kv-heads",),
+    "head_dim": ("--head-dim",), "vocab_size": ("--vocab",),
+    "n_experts": ("--experts",), "n_active_experts": ("--top-k",),
+    "seq_len": ("--seq",), "tp": ("--tp",), "pp": ("--pp",), "dp": ("--dp",),
+    "cp": ("--cp",), "ep": ("--ep",), "zero": ("--zero",),
+    "recompute": ("--recompute",), "attention": ("--attention", "--count"),
+    "micro_batch": ("--micro-batch",), "batch": ("--batch",),
+    "achieved": ("--achieved", "--calibrate-from"), "dtype": ("--dtype",),
+    "utilisation": ("--mfu",), "objective": ("--objective",),
+    "target_loss": ("--target-loss",), "unique_tokens": ("--unique",),
+    "shape_family": ("--family",), "batch_limit": ("--batch-limit",),
+    "critical_batch": ("--critical-batch",), "resamples": ("--resamples",),
+    "N_counts": ("--counts",), "N_active": ("--active-params",),
+    "convention": ("--convention",), "price": ("--price",), "epochs": ("--epochs",),
+    "n_accelerators": ("--gpus",), "slowdown": ("--slowdown", "--calibrate"),
+}  # fmt: skip
 
 
 def _version(asked: bool) -> None:
@@ -44,13 +46,55 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="print the version"
     ),
 ) -> None:
     """Plan training runs: scaling laws, clusters, and both joined."""
+
+
+def _elsewhere() -> None:
+    """Stand for a command that was not asked for, so that nothing is loaded for it."""
+
+
+def program(names: set[str] | None = None) -> typer.Typer:
+    """Return the program; commands outside ``names`` have their help line only.
+
+    Parameters
+    ----------
+    names : set of str, optional
+        Commands to load with what they need; by default all, [-]
+
+    Returns
+    -------
+    typer.Typer
+        The program, [-]
+    """
+    app = typer.Typer(
+        name="chinchilla-lab",
+        help="Plan training runs: scaling laws, clusters, and both joined. Quantities "
+        "as people write them: 3e24, 400B, 0.4T, 80GiB, 16k, '30 days', $2M, 40%. "
+        "Clusters by name or file. Exit codes: 0 answered, 1 nothing meets what was "
+        "asked, 2 asked wrongly.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    for name, entry in CATALOGUE.items():
+        function = _elsewhere
+        if names is None or name in names:
+            module = import_module(f"chinchilla_lab.cli.{entry.module}")
+            function = module.COMMANDS[name]
+        app.command(
+            name,
+            cls=Command,
+            help=entry.summary,
+            short_help=entry.summary,
+            epilog=f"Example: chinchilla-lab {entry.example}",
+        )(function)
+    return app
 
 
 def run(args: list[str]) -> int:
@@ -66,40 +110,77 @@ def run(args: list[str]) -> int:
     int
         Exit code: 0, 1 if nothing meets what was asked, 2 if it was asked wrongly, [-]
     """
-    command: Any = typer.main.get_command(app)
+    args = args or ["--help"]
+    asked = next((word for word in args if not word.startswith("-")), "")
+    command: Any = typer.main.get_command(program({asked}))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        code = _guarded(command, args)
-    for words in dict.fromkeys(
-        str(w.message) for w in caught if issubclass(w.category, UserWarning)
-    ):
-        note(words)
-    return code
-
-
-def _guarded(command: Any, args: list[str]) -> int:
-    try:
-        code = command.main(
-            args=args, prog_name="chinchilla-lab", standalone_mode=False
-        )
-    except (InfeasibleError, RefusedFitError, ClosureError) as refusal:
-        return _say(refusal, REFUSED)
-    except (ValueError, TypeError, KeyError, OSError) as fault:
-        return _say(fault, WRONG)
-    except typer.Abort:
-        return REFUSED
-    except Exception as fault:
-        # what the parser of options has against them, whichever click it is
-        if not hasattr(fault, "format_message"):
-            raise
-        words = fault.format_message()
-        if words:
+        try:
+            code = command.main(
+                args=args, prog_name="chinchilla-lab", standalone_mode=False
+            )
+            sys.stdout.flush()
+        except typer.Abort:
+            return REFUSED
+        except BrokenPipeError:
+            # who reads has read enough; nothing is left to flush at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        except (ValueError, TypeError, KeyError, OSError) as fault:
+            found = getattr(command, "commands", {}).get(asked)
+            return _say(_translated(_words(fault), found), _code(fault))
+        except Exception as fault:
+            # what the parser of options has against them, whichever click it is
+            if not hasattr(fault, "format_message"):
+                raise
+            words = fault.format_message()
+            if not words:
+                return DONE
+            if words.startswith(("Missing", "No such", "Got unexpected")):
+                words = f"{words.rstrip('.')}; see chinchilla-lab "
+                words += f"{asked} --help" if asked in CATALOGUE else "--help"
             return _say(words, getattr(fault, "exit_code", WRONG))
-        return DONE
+    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    for line in dict.fromkeys(told):
+        sys.stderr.write(f"note: {' '.join(line.split())}\n")
     return code if isinstance(code, int) else DONE
 
 
-def _say(fault: Exception | str, code: int) -> int:
-    words = fault.args[0] if isinstance(fault, KeyError) and fault.args else fault
-    sys.stderr.write(f"error: {' '.join(str(words).split())}\n")
+def _words(fault: Exception) -> str:
+    """Return what a fault says."""
+    if isinstance(fault, OSError) and fault.filename is not None:
+        return f"{fault.filename}: {fault.strerror}; check the path"
+    return str(fault.args[0] if isinstance(fault, KeyError) and fault.args else fault)
+
+
+def _translated(words: str, command: Any) -> str:
+    """Write the names of options for those of the library's arguments."""
+    has = {name for param in getattr(command, "params", ()) for name in param.opts}
+    for name, options in OPTIONS.items():
+        option = next((o for o in options if o in has), None)
+        if option is not None:
+            # a plain word is an argument only where a value follows it
+            end = r"(?!\w)" if "_" in name else "(?==)"
+            words = re.sub(rf"(?<![\w-]){name}{end}", option, words)
+    # a pair is typed with a colon
+    words = re.sub(r"(--[\w-]+)=\(([\d.]+), ([\d.]+)\)", r"\1=\2:\3", words)
+    return re.sub(r"(--[\w-]+)=None", r"\1=none", words)
+
+
+def _code(fault: Exception) -> int:
+    """Return 1 if nothing meets what was asked, though it was asked rightly; else 2."""
+    # looked up among what a command has loaded: nothing else can raise them, and help
+    # need not wait for numpy
+    for module, name in (
+        ("checks", "InfeasibleError"), ("fitting.refusals", "RefusedFitError"),
+        ("planning.closure", "ClosureError"),
+    ):  # fmt: skip
+        found = sys.modules.get(f"chinchilla_lab.{module}")
+        if found is not None and isinstance(fault, getattr(found, name)):
+            return REFUSED
+    return WRONG
+
+
+def _say(words: str, code: int) -> int:
+    sys.stderr.write(f"error: {' '.join(words.split())}\n")
     return code

@@ -1,10 +1,8 @@
-"""Commands that need no machine: laws, optima, losses, fits."""
+"""Commands that need no machine: laws, optima, losses."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from chinchilla_lab.allocation.intervals import default_interval, interval
 from chinchilla_lab.allocation.optimum import (
@@ -21,27 +19,28 @@ from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import (
     AsCsv,
     AsJson,
+    Budgets,
     LawName,
     LawNames,
+    Numbers,
     Params,
+    Seq,
+    SomeLoss,
+    SomeParams,
+    Tokens,
+    Unique,
     option,
 )
 from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.fitting.curve import PowerCurve
-from chinchilla_lab.fitting.fitted import FittedAllocation, FittedLaw
-from chinchilla_lab.fitting.isoflop import fit_isoflop
-from chinchilla_lab.fitting.parametric import fit_parametric
-from chinchilla_lab.fitting.reading import read_runs
-from chinchilla_lab.fitting.runs import Runs
 from chinchilla_lab.laws.families import Law, LossLaw
 from chinchilla_lab.laws.published import (
     DEFAULT,
     MUENNIGHOFF_2023_REPEATED,
     PUBLISHED,
 )
-from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.shape.run import steps_for_tokens
-from chinchilla_lab.units import FLOP_PER_ND, parse
+from chinchilla_lab.units import FLOP_PER_ND
 
 __all__ = ["COMMANDS"]
 
@@ -72,46 +71,44 @@ def _cautions(laws: list[Law]) -> None:
 
 
 def optimal(
-    compute: Annotated[
-        str | None, option("--compute", "-C", help="budgets", metavar="FLOP,...")
-    ] = None,
-    params: Params = None,
-    loss: Annotated[str | None, option("--loss", help="target [nats/token]")] = None,
+    compute: Budgets = None,
+    params: SomeParams = None,
+    loss: SomeLoss = None,
     law: LawNames = DEFAULT.name,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Best size and tokens for a budget, a size or a loss, under one or more laws."""
-    if sum(x is not None for x in (compute, params, loss)) != 1:
+    if compute is None and params is None and loss is None:
         raise ValueError(TARGETS)
     found = words.laws(law)
     records = []
     for one in found:
         if compute is not None:
-            plan = compute_optimal(one, np.array(words.numbers(compute, "FLOP")))
+            plan = compute_optimal(one, np.array(compute))
             records += [_row(plan, i) for i in range(len(np.asarray(plan.C)))]
         elif params is not None:
-            records.append(_row(optimal_for_params(one, parse(params, "parameter"))))
-        else:
-            records.append(_row(optimal_for_loss(one, parse(str(loss), "count"))))
+            records.append(_row(optimal_for_params(one, params)))
+        elif loss is not None:
+            records.append(_row(optimal_for_loss(words.with_loss(one), loss)))
     _cautions(found)
     emit(records, "compute-optimal", as_json, as_csv)
 
 
 def loss(
-    params: Annotated[str, option("--params", "-N", help="parameters", metavar="N")],
-    tokens: Annotated[str, option("--tokens", "-D", help="tokens", metavar="D")],
-    unique: Annotated[str | None, option("--unique", help="unique tokens")] = None,
+    params: Params,
+    tokens: Tokens,
+    unique: Unique = None,
     law: LawNames = DEFAULT.name,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Loss of a size on a number of tokens."""
-    N, D = parse(params, "parameter"), parse(tokens, "token")
-    U = words.quantity(unique, "token")
+    from chinchilla_lab.planning.losses import DataLimit  # loads the planner
+
+    N, D, U = params, tokens, unique
     records = []
-    for name in law.split(","):
-        one = words.loss_law(name)
+    for one in map(words.with_loss, words.laws(law)):
         one.warn_outside(N=np.asarray(N), D=np.asarray(D))
         made = DataLimit(law=one, unique=U).loss(np.asarray(N), np.asarray(D))
         records.append(
@@ -127,27 +124,26 @@ def loss(
 
 
 def tokens(
-    params: Annotated[str, option("--params", "-N", help="parameters", metavar="N")],
-    loss: Annotated[str | None, option("--loss", help="target [nats/token]")] = None,
+    params: Params,
+    loss: SomeLoss = None,
     rule: Annotated[
-        str | None, option("--rule", help="tokens per parameter, such as 20")
+        float | None,
+        option("--rule", help="tokens per parameter, such as 20", unit="count"),
     ] = None,
     law: LawName = DEFAULT.name,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Tokens for a size: to reach a loss, by a rule, or the compute-optimal ones."""
-    N = parse(params, "parameter")
-    if loss is not None and rule is not None:
-        raise ValueError("give --loss or --rule, not both")
+    N = params
+    made: float | None = None
     if rule is not None:
-        used = words.law(f"ratio:{rule}")
-        D = float(N * parse(rule, "count"))
-        made = None
+        used = words.law(f"ratio:{rule:g}")
+        D = N * rule
     elif loss is not None:
         with_loss = words.loss_law(law)
-        used, made = with_loss, parse(loss, "count")
-        D = float(tokens_for_loss(with_loss, N, made))
+        used, made = with_loss, loss
+        D = float(tokens_for_loss(with_loss, N, loss))
     else:
         used = words.law(law)
         plan = optimal_for_params(used, N)
@@ -160,36 +156,47 @@ def tokens(
 
 
 def steps(
-    params: Annotated[str, option("--params", "-N", help="parameters", metavar="N")],
-    batch_seqs: Annotated[int, option("--batch-seqs", help="sequences of a step")],
-    seq: Annotated[int, option("--seq", help="tokens of a sequence")],
-    rule: Annotated[str, option("--rule", help="tokens per parameter")] = "20",
-    dataset: Annotated[str | None, option("--dataset", help="tokens there are")] = None,
+    params: Params,
+    batch_seqs: Annotated[
+        int, option("--batch-seqs", help="sequences of a step", unit="whole")
+    ],
+    seq: Seq,
+    rule: Annotated[
+        float, option("--rule", help="tokens per parameter", unit="count")
+    ] = 20.0,
+    dataset: Annotated[
+        float | None, option("--dataset", help="tokens there are", unit="token")
+    ] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Optimizer steps for a size at a ratio of tokens to parameters."""
-    N, size = parse(params, "parameter"), words.quantity(dataset, "token")
-    D = N * parse(rule, "count")
+    D = params * rule
     batch = float(batch_seqs * seq)
     record = {
-        "N": N, "D": D, "batch_tokens": batch,
+        "N": params, "D": D, "batch_tokens": batch,
         "steps": int(steps_for_tokens(D, batch)),
-        "epochs": None if size is None else D / size,
+        "epochs": None if dataset is None else D / dataset,
     }  # fmt: skip
     emit([record], "steps", as_json, as_csv)
 
 
 def tradeoff(
     size_factor: Annotated[
-        str, option("--size-factor", help="size over the optimal one", metavar="K,...")
+        Numbers,
+        option(
+            "--size-factor",
+            help="size over the optimal one",
+            unit="count",
+            several=True,
+        ),
     ],
     law: LawName = DEFAULT.name,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Tokens and compute of another size at the loss of the optimum."""
-    factors = np.array(words.numbers(size_factor, "count"))
+    factors = np.array(size_factor)
     made = overhead(words.loss_law(law), factors, infeasible="nan")
     records = [
         {
@@ -204,20 +211,23 @@ def tradeoff(
 
 
 def scale(
-    factor: Annotated[str, option("--factor", help="growth of compute")] = "10",
-    compute: Annotated[str, option("--compute", "-C", help="starting at")] = "1e22",
+    factor: Annotated[
+        float, option("--factor", help="growth of compute", unit="count")
+    ] = 10.0,
+    compute: Annotated[
+        float, option("--compute", "-C", help="starting at", unit="FLOP")
+    ] = 1e22,
     law: LawNames = DEFAULT.name,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Growth of the optimal size and tokens when compute grows."""
-    times, C = parse(factor, "count"), parse(compute, "FLOP")
     records = []
     for one in words.laws(law):
-        size, data = growth(one, times, C)
+        size, data = growth(one, factor, compute)
         records.append(
-            {"law": one.name, "compute_factor": times, "N_factor": float(size),
-             "D_factor": float(data)}
+            {"law": one.name, "C_flop": compute, "compute_factor": factor,
+             "N_factor": float(size), "D_factor": float(data)}
         )  # fmt: skip
     emit(records, "growth", as_json, as_csv)
 
@@ -249,15 +259,17 @@ def exponents(
 
 
 def epochs(
-    unique: Annotated[str, option("--unique", help="unique tokens")],
-    passes: Annotated[str, option("--epochs", help="passes", metavar="E,...")],
+    unique: Annotated[float, option("--unique", help="unique tokens", unit="token")],
+    passes: Annotated[
+        Numbers, option("--epochs", help="passes", unit="count", several=True)
+    ],
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Fresh tokens that some passes over unique ones are worth."""
-    U = parse(unique, "token")
+    U = unique
     records = []
-    for e in words.numbers(passes, "count"):
+    for e in passes:
         worth = float(MUENNIGHOFF_2023_REPEATED.effective_tokens(U, e))
         records.append(
             {"unique_tokens": U, "epochs": e, "repeats": e - 1.0, "D": U * e,
@@ -268,129 +280,34 @@ def epochs(
 
 
 def speedup(
-    linf: Annotated[str, option("--linf", help="floor [nats/token]")],
-    alpha: Annotated[str, option("--alpha", help="exponent of compute")],
+    linf: Annotated[float, option("--linf", help="floor [nats/token]", unit="count")],
+    alpha: Annotated[
+        float, option("--alpha", help="exponent of compute", unit="count")
+    ],
     loss: Annotated[
-        str, option("--loss", help="loss before and after", metavar="L1,L2")
+        Numbers,
+        option(
+            "--loss",
+            help="loss before and after",
+            metavar="L1,L2",
+            unit="count",
+            several=True,
+        ),
     ],
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Compute that a lower loss is worth on a curve L = Linf + A C^-alpha."""
-    both = words.numbers(loss, "count")
-    if len(both) != 2:
-        raise ValueError(f"--loss {loss!r}: write two losses, for example 2.25,2.24")
+    if len(loss) != 2:
+        raise ValueError(
+            f"--loss holds {len(loss)} numbers: write two losses, for example 2.25,2.24"
+        )
+    before, after = loss
     # the factor does not depend on A
-    curve = PowerCurve(
-        E=parse(linf, "count"), scale=1.0, exponent=parse(alpha, "count")
-    )
-    times = float(curve.factor_between(both[0], both[1]))
-    record = {"loss_before": both[0], "loss_after": both[1], "speedup": times}
+    curve = PowerCurve(E=linf, scale=1.0, exponent=alpha)
+    times = float(curve.factor_between(before, after))
+    record = {"loss_before": before, "loss_after": after, "speedup": times}
     emit([record], "speedup", as_json, as_csv)
-
-
-def _mapping(written: str | None, option_name: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for word in (written or "").split(","):
-        if not word.strip():
-            continue
-        name, sign, column = word.partition("=")
-        if not sign:
-            raise ValueError(f"{option_name} {word!r}: write name=column")
-        key = name.strip()
-        pairs["L" if key == "loss" else key] = column.strip()
-    return pairs
-
-
-def _runs(path: str, columns: str | None, keep: str | None, counts: str) -> Runs:
-    if not Path(path).is_file():
-        raise ValueError(f"{path}: no such file")
-    runs = read_runs(
-        path, _mapping(columns, "--map"), _mapping(keep, "--keep"),
-        N_counts=counts,  # type: ignore[arg-type]
-    )  # fmt: skip
-    for step in runs.filters:
-        note(step)
-    return runs
-
-
-def _fit_records(made: FittedLaw, budgets: str | None) -> list[Record]:
-    records: list[Record] = [
-        {"quantity": name, "value": value, "low": low, "high": high}
-        for name, (value, low, high) in made.estimates().values.items()
-    ]
-    for C in words.numbers(budgets or "", "FLOP"):
-        plan = compute_optimal(made, C)
-        ends = {} if made.resampled is None else {"N": interval(made, C).N}
-        low, high = ends.get("N", (np.nan, np.nan))
-        records.append(
-            {"quantity": f"N at {C:g} FLOP", "value": float(plan.N),
-             "low": float(low), "high": float(high)}
-        )  # fmt: skip
-    return records
-
-
-Data = Annotated[str, typer.Argument(help="CSV or JSONL of runs")]
-Columns = Annotated[
-    str | None,
-    option("--map", help="columns of the file", metavar="N=...,D=...,loss=..."),
-]
-Keep = Annotated[
-    str | None, option("--keep", help="rows to keep", metavar="state=finished")
-]
-Counts = Annotated[
-    str, option("--counts", help="what N counts: total, non_embedding, ...")
-]
-Budgets = Annotated[
-    str | None, option("--compute", "-C", help="where to give N", metavar="FLOP,...")
-]
-Draws = Annotated[int, option("--resamples", help="bootstrap resamples")]
-Seed = Annotated[int, option("--seed", help="seed of the resamples")]
-Save = Annotated[str | None, option("--save", help="file for the law; --law reads it")]
-
-
-def fit(
-    data: Data,
-    columns: Columns = None,
-    keep: Keep = None,
-    counts: Counts = "total",
-    compute: Budgets = None,
-    resamples: Draws = 200,
-    seed: Seed = 0,
-    save: Save = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-) -> None:
-    """Fit a law to runs, with intervals, or refuse and say why."""
-    made = fit_parametric(
-        _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
-        name=Path(data).stem, progress=False,
-    )  # fmt: skip
-    if save is not None:
-        made.save(save)
-    emit(_fit_records(made, compute), made.method(), as_json, as_csv)
-
-
-def isoflop(
-    data: Data,
-    columns: Columns = None,
-    keep: Keep = None,
-    counts: Counts = "total",
-    compute: Budgets = None,
-    resamples: Draws = 200,
-    seed: Seed = 0,
-    save: Save = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-) -> None:
-    """Fit parabolas on budgets and a power law through their bottoms."""
-    made: FittedAllocation = fit_isoflop(
-        _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
-        name=Path(data).stem,
-    )  # fmt: skip
-    if save is not None:
-        made.save(save)
-    emit(_fit_records(made, compute), made.method(), as_json, as_csv)
 
 
 def laws(as_json: AsJson = False, as_csv: AsCsv = False) -> None:
@@ -414,5 +331,5 @@ def laws(as_json: AsJson = False, as_csv: AsCsv = False) -> None:
 COMMANDS = {
     "optimal": optimal, "loss": loss, "tokens": tokens, "steps": steps,
     "tradeoff": tradeoff, "scale": scale, "exponents": exponents, "epochs": epochs,
-    "speedup": speedup, "fit": fit, "isoflop": isoflop, "laws": laws,
+    "speedup": speedup, "laws": laws,
 }  # fmt: skip

@@ -10,6 +10,7 @@ from chinchilla_lab.cli.options import (
     AsJson,
     ClusterName,
     Dtype,
+    Experts,
     Gpu,
     Gpus,
     HeadDim,
@@ -24,10 +25,11 @@ from chinchilla_lab.cli.options import (
     SomeTokens,
     StackName,
     Tied,
+    Tokens,
+    TopK,
     Vocab,
     Width,
     option,
-    price_of,
     sizes,
 )
 from chinchilla_lab.cli.output import emit, note
@@ -45,45 +47,51 @@ from chinchilla_lab.cluster.stacks import find_stack
 from chinchilla_lab.cluster.step import tokens_per_second_to_mfu
 from chinchilla_lab.planning.estimates import UTILISATION_BAND, estimate_run
 from chinchilla_lab.planning.plans import default_stack
-from chinchilla_lab.units import GB, parse, text
+from chinchilla_lab.units import GB, UnitError, parse, text
 
 __all__ = ["COMMANDS"]
 
 Record = dict[str, Any]
 
 
-def _peak(gpu: str | None, peak: str | None, dtype: str) -> tuple[Any, float, str]:
+def _peak(gpu: str | None, peak: float | None, dtype: str) -> tuple[Any, float, str]:
     """Return what takes a share of, the rate itself, and what to call it."""
-    if (gpu is None) == (peak is None):
-        raise ValueError("give --gpu h100-sxm or --peak 989e12, one of them")
     if peak is not None:
-        rate = parse(peak, "FLOP/s")
-        return rate, rate, "peak as given"
+        return peak, peak, "peak as given"
+    if gpu is None:
+        raise ValueError("give --gpu h100-sxm or --peak 989e12, one of them")
     chip = words.chip(str(gpu))
     return chip, chip.peak(dtype), f"dense {dtype} peak of {chip.name}"
 
 
 def mfu(
     achieved: Annotated[
-        str | None, option("--achieved", help="model FLOP/s of one accelerator")
+        float | None,
+        option("--achieved", help="model FLOP/s of one accelerator", unit="FLOP/s"),
     ] = None,
     active_params: Active = None,
     params: SomeParams = None,
     tokens: SomeTokens = None,
     gpu_hours: Annotated[
-        str | None, option("--gpu-hours", help="of the whole run")
+        float | None, option("--gpu-hours", help="of the whole run", unit="count")
     ] = None,
     tokens_per_second: Annotated[
-        str | None, option("--tokens-per-second", help="of the whole job, with --arch")
+        float | None,
+        option(
+            "--tokens-per-second", help="of the whole job, with --arch", unit="count"
+        ),
     ] = None,
     arch: Arch = None,
     seq: Seq = 4096,
     attention: Annotated[
-        str, option("--count", help="attention: full, causal, none")
+        str,
+        option("--count", help="attention: full, causal or none", metavar="KIND"),
     ] = "full",
     gpu: Gpu = None,
     gpus: Gpus = None,
-    peak: Annotated[str | None, option("--peak", help="dense peak of your own")] = None,
+    peak: Annotated[
+        float | None, option("--peak", help="dense peak of your own", unit="FLOP/s")
+    ] = None,
     dtype: Dtype = "bf16",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -91,9 +99,11 @@ def mfu(
     """Share of the dense peak: of a rate, of a speed, or of published hours."""
     if tokens_per_second is not None:
         machine = words.cluster(None, gpu, gpus)
+        if arch is None:
+            raise ValueError("--tokens-per-second needs --arch, such as llama-3-8b")
         shape = words.shape(arch, {})
         share = tokens_per_second_to_mfu(
-            shape, parse(tokens_per_second, "count"), machine, seq, dtype,
+            shape, tokens_per_second, machine, seq, dtype,
             attention,  # type: ignore[arg-type]
         )  # fmt: skip
         rate = machine.chip.peak(dtype)
@@ -102,7 +112,7 @@ def mfu(
     else:
         of, rate, label = _peak(gpu, peak, dtype)
         if achieved is not None:
-            reached = parse(achieved, "FLOP/s")
+            reached = achieved
             share = share_of_peak(reached, of, dtype)
         else:
             size = active_params or params
@@ -111,27 +121,27 @@ def mfu(
                     "give --achieved, or --tokens-per-second with --arch, or "
                     "--active-params, --tokens and --gpu-hours"
                 )
-            share = whole_run_mfu(
-                parse(size, "parameter"), parse(tokens, "token"),
-                parse(gpu_hours, "count"), of, dtype,
-            )  # fmt: skip
+            share = whole_run_mfu(size, tokens, gpu_hours, of, dtype)
             reached = share * rate
     record: Record = {
         "mfu": share, "achieved_flop_per_s": reached, "peak_flop_per_s": rate,
-        "peak": label, "dtype": dtype,
+        "peak": label, "dtype": None if peak is not None else dtype,
     }  # fmt: skip
     emit([record], f"{label}: {text(rate, 'FLOP/s', 4)}", as_json, as_csv)
 
 
 def time(
     params: Annotated[
-        str, option("--params", "-N", help="active parameters", metavar="N")
+        float,
+        option("--params", "-N", help="active parameters", unit="parameter"),
     ],
-    tokens: Annotated[str, option("--tokens", "-D", help="tokens", metavar="D")],
+    tokens: Tokens,
     gpu: Gpu = None,
     gpus: Gpus = None,
     cluster: ClusterName = None,
-    mfu: Annotated[str | None, option("--mfu", help="6ND over the dense peak")] = None,
+    mfu: Annotated[
+        float | None, option("--mfu", help="6ND over the dense peak", unit="share")
+    ] = None,
     calibrate_from: Annotated[
         str | None,
         option(
@@ -152,19 +162,19 @@ def time(
                 f"--calibrate-from {calibrate_from!r}: write N:D:hours, for example "
                 "70B:2T:1720320"
             )
-        like = (parse(parts[0], "parameter"), parse(parts[1], "token"),
-                parse(parts[2], "count"))  # fmt: skip
+        try:
+            like = (parse(parts[0], "parameter"), parse(parts[1], "token"),
+                    parse(parts[2], "count"))  # fmt: skip
+        except UnitError as fault:
+            raise ValueError(f"--calibrate-from {calibrate_from!r}: {fault}") from None
         if cluster is None and gpu is None:
             # hours carry over whatever the chip: its peak cancels
             gpu = "a100-sxm-80gb"
             note("chip of the other run is not given; its peak cancels in the hours")
         if cluster is None and gpus is None:
-            gpus = "1"
+            gpus = 1
     machine = words.cluster(cluster, gpu, gpus)
-    found = estimate_run(
-        parse(params, "parameter"), parse(tokens, "token"), machine,
-        words.share(mfu), like, price_of(price), dtype,
-    )  # fmt: skip
+    found = estimate_run(params, tokens, machine, mfu, like, price, dtype)
     if found.assumed:
         low, high = UTILISATION_BAND
         note(
@@ -191,7 +201,7 @@ def time(
 
 
 def layouts(
-    batch: Annotated[str, option("--batch", help="tokens of a step")],
+    batch: Annotated[float, option("--batch", help="tokens of a step", unit="token")],
     cluster: ClusterName = None,
     gpu: Gpu = None,
     gpus: Gpus = None,
@@ -203,22 +213,32 @@ def layouts(
     kv_heads: KvHeads = None,
     head_dim: HeadDim = None,
     vocab: Vocab = None,
+    experts: Experts = None,
+    top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     seq: Seq = 4096,
     stack: StackName = None,
     dtype: Dtype = "bf16",
-    top: Annotated[int, option("--top", help="how many to show")] = 10,
+    top: Annotated[int, option("--top", help="how many to show", unit="whole")] = 10,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Layouts that fit, the fastest first."""
     machine = words.cluster(cluster, gpu, gpus)
     shape = words.shape(
-        arch, sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied)
-    )
+        arch,
+        sizes(
+            layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied, experts,
+            top_k,
+        ),
+    )  # fmt: skip
     used = find_stack(stack or default_stack(machine))
-    sequences = int(parse(batch, "token") // seq)
+    sequences = int(batch // seq)
+    if sequences < 1:
+        raise ValueError(
+            f"--batch {batch:g} holds no sequence of {seq} tokens; give at least {seq}"
+        )
     found = search(shape, machine, sequences, seq, used, dtype, keep=top)
     records: list[Record] = [
         {
@@ -262,7 +282,7 @@ def hardware(gpu: Gpu = None, as_json: AsJson = False, as_csv: AsCsv = False) ->
 
 
 def roofline(
-    gpu: Annotated[str, option("--gpu", help="chip")],
+    gpu: Annotated[str, option("--gpu", help="chip", metavar="CHIP")],
     dtype: Dtype = "bf16",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -278,13 +298,18 @@ def roofline(
 
 
 def comm(
-    size: Annotated[str, option("--bytes", help="size of the array")],
-    ranks: Annotated[int, option("--ranks", help="ranks")],
-    bandwidth: Annotated[str, option("--bw", help="rate of a rank, one way")],
+    size: Annotated[float, option("--bytes", help="size of the array", unit="byte")],
+    ranks: Annotated[int, option("--ranks", help="ranks", unit="whole")],
+    bandwidth: Annotated[
+        float, option("--bw", help="rate of a rank, one way", unit="byte/s")
+    ],
     collective: Annotated[
-        str, option("--collective", help="allgather, allreduce or alltoall")
+        str,
+        option("--collective", help="allgather, allreduce or alltoall", metavar="KIND"),
     ] = "allreduce",
-    latency: Annotated[str, option("--latency", help="time of a hop")] = "0",
+    latency: Annotated[
+        float, option("--latency", help="time of a hop", unit="s", least=0)
+    ] = 0.0,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
@@ -296,9 +321,7 @@ def comm(
     word = collective.replace("-", "").replace("_", "").lower()
     if word not in known:
         raise ValueError(f"--collective {collective!r}: choose from {', '.join(known)}")
-    took = known[word](
-        parse(size, "byte"), ranks, parse(bandwidth, "byte/s"), parse(latency, "s")
-    )
+    took = known[word](size, ranks, bandwidth, latency)
     record: Record = {
         "collective": word, "ranks": ranks, "seconds": float(took),
         "milliseconds": 1e3 * float(took),

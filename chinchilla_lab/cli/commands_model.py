@@ -1,6 +1,9 @@
 """Commands about a model alone: parameters, FLOP, bytes."""
 
+from dataclasses import replace
 from typing import Annotated, Any
+
+import typer
 
 from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import (
@@ -8,6 +11,7 @@ from chinchilla_lab.cli.options import (
     Arch,
     AsCsv,
     AsJson,
+    Experts,
     Gpu,
     HeadDim,
     Heads,
@@ -16,10 +20,12 @@ from chinchilla_lab.cli.options import (
     Mlp,
     MlpKind,
     RecipeName,
+    Recompute,
     Seq,
     SomeParams,
     SomeTokens,
     Tied,
+    TopK,
     Vocab,
     Width,
     option,
@@ -27,6 +33,7 @@ from chinchilla_lab.cli.options import (
 )
 from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.cluster.accelerators import Accelerator
+from chinchilla_lab.cluster.activations import zero_paper_activations
 from chinchilla_lab.cluster.layout import Layout
 from chinchilla_lab.cluster.memory import (
     NOT_INCLUDED,
@@ -38,7 +45,7 @@ from chinchilla_lab.cluster.memory import (
 from chinchilla_lab.cluster.memory import memory as memory_of
 from chinchilla_lab.cluster.step import hardware_flops
 from chinchilla_lab.shape.accounting import CONVENTIONS, flops_per_token
-from chinchilla_lab.units import FLOP_PER_ND, GB, GIB, parse
+from chinchilla_lab.units import FLOP_PER_ND, GB, GIB, UnitError, parse
 
 __all__ = ["COMMANDS"]
 
@@ -57,23 +64,30 @@ def flops(
     kv_heads: KvHeads = None,
     head_dim: HeadDim = None,
     vocab: Vocab = None,
+    experts: Experts = None,
+    top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     seq: Seq = 4096,
     convention: Annotated[
-        str, option("--convention", help="all, or names parted by commas")
+        str,
+        option(
+            "--convention", help="all, or names parted by commas", metavar="NAME,..."
+        ),
     ] = "all",
-    recompute: Annotated[
-        str, option("--recompute", help="none, selective, full")
-    ] = "none",
+    recompute: Recompute = "none",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Training FLOP of a size, or of a shape under each convention."""
-    D = words.quantity(tokens, "token")
+    D = tokens
     if params is not None or active_params is not None:
-        total = words.quantity(params, "parameter")
-        used = words.quantity(active_params, "parameter")
+        total, used = params, active_params
+        if total and used and used > total:
+            raise ValueError(
+                f"--active-params {used:g} exceeds --params {total:g}: a token uses a "
+                "part of all parameters; swap them"
+            )
         per = FLOP_PER_ND * float(used or total or 0.0)
         record: Record = {
             "total_params": total, "active_params": used or total,
@@ -84,8 +98,12 @@ def flops(
         emit([record], "6 FLOP per active parameter and token", as_json, as_csv)
         return
     shape = words.shape(
-        arch, sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied)
-    )
+        arch,
+        sizes(
+            layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied, experts,
+            top_k,
+        ),
+    )  # fmt: skip
     names = list(CONVENTIONS) if convention == "all" else convention.split(",")
     base = FLOP_PER_ND * shape.params().active
     records: list[Record] = []
@@ -114,15 +132,21 @@ def params(
     kv_heads: KvHeads = None,
     head_dim: HeadDim = None,
     vocab: Vocab = None,
+    experts: Experts = None,
+    top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
+    tied: Tied = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Parameters of a shape, item by item and under each name of N."""
     shape = words.shape(
-        arch, sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied)
-    )
+        arch,
+        sizes(
+            layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied, experts,
+            top_k,
+        ),
+    )  # fmt: skip
     n = shape.params()
     record: Record = {
         "attention": n.attention, "mlp": n.mlp, "router": n.router, "norms": n.norms,
@@ -134,16 +158,22 @@ def params(
     emit([record], "parameters", as_json, as_csv, tall=True)
 
 
-def _recipe(written: str) -> Recipe | str:
+def _recipe(written: str) -> Recipe:
     if written in RECIPES:
-        return written
+        return RECIPES[written]
     parts = written.split(":")
-    if len(parts) == 3:
-        weights, gradients, optimizer = (parse(p, "count") for p in parts)
-        return Recipe(weights=weights, gradients=gradients, optimizer=optimizer)
+    if len(parts) in (3, 4):
+        try:
+            weights, gradients, *rest = (parse(p, "count") for p in parts)
+        except UnitError as fault:
+            raise ValueError(f"--recipe {written!r}: {fault}") from None
+        return Recipe(
+            weights=weights, gradients=gradients, optimizer=sum(rest),
+            label="own: no source but who typed it",
+        )  # fmt: skip
     raise ValueError(
         f"--recipe {written!r} is not known; choose from: {', '.join(RECIPES)}; or "
-        "bytes of weights, gradients and optimizer such as 2:2:12"
+        "bytes of weights, gradients, master copy and moments such as 2:2:4:8"
     )
 
 
@@ -166,20 +196,18 @@ def _bytes(found: MemoryBreakdown, extra: Record) -> Record:
     return {**made, **extra}
 
 
-def _unused(why: str, instead: str, options: dict[str, Any]) -> None:
-    """Refuse options that would change nothing."""
-    idle = [name for name, value in options.items() if value not in (None, False)]
-    if idle:
-        raise ValueError(f"{', '.join(idle)} does not apply: {why}; {instead}")
-
-
 def memory(
     params: SomeParams = None,
-    gpus: Annotated[int, option("--gpus", help="replicas, with --params")] = 1,
-    zero: Annotated[int, option("--zero", help="ZeRO stage")] = 0,
+    gpus: Annotated[
+        int, option("--gpus", help="replicas, with --params", unit="whole")
+    ] = 1,
+    zero: Annotated[
+        int, option("--zero", help="ZeRO stage", unit="whole", least=0)
+    ] = 0,
     recipe: RecipeName = "mixed-adam",
     bytes_each: Annotated[
-        str | None, option("--bytes", help="bytes of a parameter, nothing else")
+        float | None,
+        option("--bytes", help="bytes of a parameter, nothing else", unit="count"),
     ] = None,
     arch: Arch = None,
     layers: Layers = None,
@@ -189,72 +217,91 @@ def memory(
     kv_heads: KvHeads = None,
     head_dim: HeadDim = None,
     vocab: Vocab = None,
+    experts: Experts = None,
+    top_k: TopK = None,
     mlp: MlpKind = "gated",
-    tied: Tied = "false",
-    tp: Annotated[int, option("--tp", help="tensor parallel")] = 1,
-    pp: Annotated[int, option("--pp", help="pipeline stages")] = 1,
-    dp: Annotated[int, option("--dp", help="replicas")] = 1,
-    micro_batch: Annotated[int, option("--micro-batch", help="sequences")] = 1,
+    tied: Tied = None,
+    tp: Annotated[int, option("--tp", help="tensor parallel", unit="whole")] = 1,
+    pp: Annotated[int, option("--pp", help="pipeline stages", unit="whole")] = 1,
+    dp: Annotated[int, option("--dp", help="replicas", unit="whole")] = 1,
+    cp: Annotated[int, option("--cp", help="context parallel", unit="whole")] = 1,
+    ep: Annotated[int, option("--ep", help="expert parallel", unit="whole")] = 1,
+    micro_batch: Annotated[
+        int, option("--micro-batch", help="sequences", unit="whole")
+    ] = 1,
     seq: Seq = 4096,
-    recompute: Annotated[
-        str, option("--recompute", help="none, selective, full")
-    ] = "none",
-    attention: Annotated[str, option("--attention", help="fused or unfused")] = "fused",
+    recompute: Recompute = "none",
+    attention: Annotated[
+        str, option("--attention", help="fused or unfused", metavar="KIND")
+    ] = "fused",
     sequence_parallel: Annotated[
-        bool, option("--sequence-parallel", help="norms cut along the sequence")
+        bool,
+        typer.Option("--sequence-parallel", help="norms cut along the sequence"),
     ] = False,
+    dropout: Annotated[
+        bool, typer.Option("--dropout", help="masks are kept, as in 34 s b h")
+    ] = False,
+    rule: Annotated[
+        str,
+        option(
+            "--rule",
+            metavar="RULE",
+            help="of activations: korthikanti, itemised, or zero-paper, 12 h b s L",
+        ),
+    ] = "korthikanti",
     gpu: Gpu = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Bytes on the fullest accelerator: states of a size, or all of a shape."""
     used = _recipe(recipe)
-    shown = RECIPES[used] if isinstance(used, str) else used
     if bytes_each is not None:
-        shown = used = Recipe(
-            weights=parse(bytes_each, "count"), gradients=0.0, optimizer=0.0
+        used = Recipe(
+            weights=bytes_each, gradients=0.0, optimizer=0.0, label="as typed"
         )
     chip: Accelerator | None = None if gpu is None else words.chip(gpu)
-    extra: Record = {"recipe_bytes": shown.total, "recipe": shown.label}
-    given_sizes = {
-        "--layers": layers, "--d-model": d_model, "--d-ff": d_ff, "--heads": heads,
-        "--kv-heads": kv_heads, "--head-dim": head_dim, "--vocab": vocab,
-    }  # fmt: skip
-    if bytes_each is not None and recipe != "mixed-adam":
-        raise ValueError("give --recipe or --bytes, not both: each sets the bytes")
     if params is not None:
-        _unused(
-            "--params knows states only", "use --gpus for replicas, or leave it out",
-            {
-                "--arch": arch, **given_sizes, "--mlp": mlp != "gated",
-                "--tied": tied.lower() != "false", "--tp": tp != 1, "--pp": pp != 1,
-                "--dp": dp != 1, "--micro-batch": micro_batch != 1,
-                "--seq": seq != 4096, "--recompute": recompute != "none",
-                "--attention": attention != "fused",
-                "--sequence-parallel": sequence_parallel,
-            },
-        )  # fmt: skip
-        found = state_bytes(parse(params, "parameter"), used, zero, gpus)
+        found = state_bytes(params, used, zero, gpus)
+        cut = Layout(dp=gpus, zero=zero)
         title = "states only: activations need a shape"
     else:
-        _unused("a shape counts replicas by --dp", "use --dp", {"--gpus": gpus != 1})
         shape = words.shape(
             arch,
-            sizes(layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied),
-        )
-        layout = Layout(
-            tp=tp, pp=pp, dp=dp, micro_batch=micro_batch, zero=zero,
+            sizes(
+                layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied,
+                experts, top_k,
+            ),
+        )  # fmt: skip
+        cut = Layout(
+            tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro_batch=micro_batch, zero=zero,
             recompute=recompute,  # type: ignore[arg-type]
             sequence_parallel=sequence_parallel,
         )  # fmt: skip
         found = memory_of(
-            shape, layout, seq, recipe=used,
+            shape, cut, seq, recipe=used, dropout=dropout,
             attention=attention,  # type: ignore[arg-type]
         )  # fmt: skip
         title = f"rule of Korthikanti et al., 16-bit, {attention} attention"
+        if rule == "zero-paper":
+            kept = zero_paper_activations(shape, seq, micro_batch)
+            found = replace(found, activations=kept)
+            title = "12 h b s L values after the ZeRO paper, 16-bit"
+        elif rule != "korthikanti":
+            raise ValueError(f"--rule {rule!r}: choose korthikanti or zero-paper")
+        if shape.n_experts > 1:
+            title += (
+                f"; {shape.n_active_experts} of {shape.n_experts} experts a token, "
+                "evenly loaded"
+            )
         note(f"not included: {NOT_INCLUDED}")
+    extra: Record = {
+        "recipe_weights": used.weights, "recipe_gradients": used.gradients,
+        "recipe_optimizer": used.optimizer, "recipe_bytes": used.total,
+        "recipe": used.label, "rule": title, "layout": cut.label(),
+    }  # fmt: skip
     if chip is not None:
-        extra |= {"room_gib": chip.memory / GIB, "fits": found.fits(chip)}
+        extra |= {"room_gib": chip.memory / GIB, "room_gb": chip.memory / GB,
+                  "fits": found.fits(chip)}  # fmt: skip
     emit([_bytes(found, extra)], title, as_json, as_csv, tall=True)
 
 

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+import typer
 
 from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import (
@@ -20,21 +19,23 @@ from chinchilla_lab.cli.options import (
     LawName,
     PriceRange,
     Seq,
+    SomeParams,
+    SomeTokens,
     StackName,
+    Unique,
     option,
-    price_of,
+    reader,
 )
 from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY
 from chinchilla_lab.laws.published import DEFAULT
-from chinchilla_lab.planning.closure import closure, require, typed
+from chinchilla_lab.planning.closure import Closure, closure, require, typed
 from chinchilla_lab.planning.compare import compare as compare_plans
 from chinchilla_lab.planning.compare import compare_runs, export
 from chinchilla_lab.planning.levers import levers as levers_of
 from chinchilla_lab.planning.plans import plan as make_plan
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import sensitivity
-from chinchilla_lab.units import parse
 from chinchilla_lab.validation.report import HEADER, validation_rows
 
 __all__ = ["COMMANDS"]
@@ -49,6 +50,9 @@ def _bar(label: str) -> Iterator[Callable[[float], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
     bar = Progress(
         TextColumn(label), BarColumn(), console=Console(file=sys.stderr), transient=True
     )
@@ -71,103 +75,107 @@ def _bar(label: str) -> Iterator[Callable[[float], None] | None]:
             bar.stop()
 
 
-def _unit(written: str | None, unit: str) -> float | None:
+def _limit(written: str) -> float:
     """Read a limit; ``none`` and ``inf`` stand for no limit."""
-    if written is None:
-        return None
-    if written.lower() in ("none", "inf", "infinity"):
+    if str(written).lower() in ("none", "inf", "infinity"):
         return float("inf")
-    return parse(written, unit)
-
-
-Deadline = Annotated[str | None, option("--deadline", help="such as '30 days'")]
-Budget = Annotated[str | None, option("--budget", help="such as $2M")]
+    return float(reader("token")(written))
 
 
 def plan(
     cluster: ClusterName = None,
     gpu: Gpu = None,
     gpus: Gpus = None,
-    deadline: Deadline = None,
-    budget: Budget = None,
+    deadline: Annotated[
+        float | None, option("--deadline", help="such as '30 days'", unit="s")
+    ] = None,
+    budget: Annotated[
+        float | None, option("--budget", help="such as $2M", unit="USD")
+    ] = None,
     compute: Annotated[
-        str | None, option("--compute", "-C", help="at most", metavar="FLOP")
+        float | None, option("--compute", "-C", help="at most", unit="FLOP")
     ] = None,
     objective: Annotated[
-        str, option("--objective", help="loss, time, cost, lifetime")
+        str,
+        option("--objective", help="loss, time, cost or lifetime", metavar="WHAT"),
     ] = "loss",
-    target_loss: Annotated[str | None, option("--target-loss", help="to reach")] = None,
-    unique: Annotated[str | None, option("--unique", help="unique tokens")] = None,
+    target_loss: Annotated[
+        float | None, option("--target-loss", help="to reach", unit="count")
+    ] = None,
+    unique: Unique = None,
     inference: Annotated[
-        str | None, option("--inference", help="tokens to serve")
+        float | None,
+        option("--inference", help="tokens to serve", unit="token", least=0),
     ] = None,
     law: LawName = DEFAULT.name,
     family: Annotated[
-        str, option("--family", help="of shapes; none with --mfu")
+        str, option("--family", help="of shapes; none with --mfu", metavar="FAMILY")
     ] = "llama",
     seq: Seq = 4096,
     batch_limit: Annotated[
-        str | None, option("--batch-limit", help="tokens of a step; none for no limit")
+        float | None,
+        option(
+            "--batch-limit",
+            help="tokens of a step; none for no limit",
+            parser=_limit,
+            metavar="TOKENS",
+        ),
     ] = None,
     critical_batch: Annotated[
-        str | None, option("--critical-batch", help="above it examples are wasted")
+        float | None,
+        option(
+            "--critical-batch",
+            help="tokens; above it examples are wasted",
+            unit="token",
+        ),
     ] = None,
     stack: StackName = None,
     dtype: Dtype = "bf16",
     mfu: Annotated[
-        str | None, option("--mfu", help="6ND over the peak, instead of layouts")
+        float | None,
+        option("--mfu", help="6ND over the peak, instead of layouts", unit="share"),
     ] = None,
     price: PriceRange = None,
     failures: Annotated[
-        str | None, option("--failures", help="per 1000 node-days; 0 for none")
+        float | None,
+        option(
+            "--failures", help="per 1000 node-days; 0 for none", unit="count", least=0
+        ),
     ] = None,
-    restart: Annotated[str | None, option("--restart", help="after a failure")] = None,
-    keep: Annotated[int, option("--keep", help="plans to show")] = 1,
+    restart: Annotated[
+        float | None, option("--restart", help="after a failure", unit="s", least=0)
+    ] = None,
+    keep: Annotated[int, option("--keep", help="plans to show", unit="whole")] = 1,
     binding: Annotated[
-        bool, option("--binding", help="what binds, and its worth")
+        bool, typer.Option("--binding", help="what binds, and its worth")
     ] = False,
-    levers: Annotated[bool, option("--levers", help="what would help")] = False,
+    levers: Annotated[bool, typer.Option("--levers", help="what would help")] = False,
     output: Annotated[
-        str | None, option("--out", help="file.csv, .json or .md")
+        str | None,
+        option("--out", help="file.csv, .json or .md for the plans", metavar="FILE"),
     ] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Size, tokens, shape, batch and layout for a machine, with intervals."""
-    if levers and binding:
-        raise ValueError("give --levers or --binding, not both: each is a table")
-    if target_loss is not None and objective == "loss":
-        raise ValueError(
-            "--target-loss needs --objective time, cost or lifetime; the objective "
-            "loss looks for the least loss"
-        )
-    if inference is not None and objective != "lifetime" and budget is None:
-        note(
-            "--inference changes nothing here: serving counts with --budget or "
-            "--objective lifetime"
-        )
     machine = words.cluster(cluster, gpu, gpus)
     reliable = DEFAULT_RELIABILITY
     if failures is not None:
-        rate = parse(failures, "count") / 1000.0
+        rate = failures / 1000.0
         reliable = reliable.with_(failures_per_node_day=rate, band=(rate, rate))
     if restart is not None:
-        reliable = reliable.with_(restart=parse(restart, "s"))
+        reliable = reliable.with_(restart=restart)
     with _bar("searching") as tell:
         found = make_plan(
             machine, law=words.loss_law(law),
             objective=objective,  # type: ignore[arg-type]
-            deadline=words.quantity(deadline, "s"),
-            budget=words.quantity(budget, "USD"),
-            compute=words.quantity(compute, "FLOP"),
-            target_loss=words.quantity(target_loss, "count"),
-            unique_tokens=words.quantity(unique, "token"),
-            inference_tokens=words.quantity(inference, "token") or 0.0,
+            deadline=deadline, budget=budget, compute=compute,
+            target_loss=target_loss, unique_tokens=unique,
+            inference_tokens=inference or 0.0,
             shape_family=None if family == "none" else family, seq_len=seq,
-            batch_limit=_unit(batch_limit, "token"),
-            critical_batch=words.quantity(critical_batch, "token"), stack=stack,
-            dtype=dtype, reliability=reliable, price=price_of(price),
-            utilisation=words.share(mfu), keep=keep, progress=tell,
+            batch_limit=batch_limit, critical_batch=critical_batch, stack=stack,
+            dtype=dtype, reliability=reliable, price=price, utilisation=mfu, keep=keep,
+            progress=tell,
         )  # fmt: skip
     require(closure(found))
     several = [found, *found.alternatives]
@@ -212,11 +220,13 @@ def _show_binding(found: Plan, as_json: bool, as_csv: bool) -> None:
 
 def compare(
     plans: Annotated[
-        list[str], option("--plan", help="N:D, several times", metavar="N:D")
+        list[str],
+        option("--plan", help="a size and its tokens, several times", metavar="N:D"),
     ],
     law: LawName = DEFAULT.name,
     same_compute: Annotated[
-        bool, option("--same-compute", help="refuse unless compute agrees within 5 %")
+        bool,
+        typer.Option("--same-compute", help="refuse unless compute agrees within 5 %"),
     ] = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -235,53 +245,93 @@ def compare(
     emit(found.records, "runs", as_json, as_csv)
 
 
+# what the library calls a figure, and the option that gives it
+FIGURES = {
+    "N": "--params", "D": "--tokens", "C": "--compute", "tokens_per_param": "--ratio",
+    "batch_tokens": "--batch", "steps": "--steps", "n_accelerators": "--gpus",
+    "days": "--days", "accelerator_hours": "--gpu-hours", "price": "--price",
+    "cost": "--cost", "unique_tokens": "--unique", "epochs": "--epochs",
+    "repeats": "--repeats", "mfu": "--mfu",
+}  # fmt: skip
+
+
+def _takes_no_part(name: str, figures: dict[str, Any], found: Closure) -> bool:
+    """Say whether a figure was given and could be left out without a change."""
+    if figures[name] is None:
+        return False
+    try:
+        without = typed(**{**figures, name: None})
+    except ValueError:  # it was needed
+        return False
+    return [one.name for one in without.identities] == [
+        one.name for one in found.identities
+    ]
+
+
 def check(
-    params: Annotated[str | None, option("--params", "-N", help="parameters")] = None,
-    tokens: Annotated[str | None, option("--tokens", "-D", help="tokens")] = None,
-    compute: Annotated[str | None, option("--compute", "-C", help="FLOP")] = None,
-    ratio: Annotated[str | None, option("--ratio", help="tokens per parameter")] = None,
-    batch: Annotated[str | None, option("--batch", help="tokens of a step")] = None,
-    steps: Annotated[str | None, option("--steps", help="steps")] = None,
+    params: SomeParams = None,
+    tokens: SomeTokens = None,
+    compute: Annotated[
+        float | None, option("--compute", "-C", help="as claimed", unit="FLOP")
+    ] = None,
+    ratio: Annotated[
+        float | None, option("--ratio", help="tokens per parameter", unit="count")
+    ] = None,
+    batch: Annotated[
+        float | None, option("--batch", help="tokens of a step", unit="token")
+    ] = None,
+    steps: Annotated[
+        float | None, option("--steps", help="steps", unit="count")
+    ] = None,
     gpus: Gpus = None,
-    days: Annotated[str | None, option("--days", help="days")] = None,
-    gpu_hours: Annotated[str | None, option("--gpu-hours", help="hours")] = None,
+    days: Annotated[float | None, option("--days", help="days", unit="count")] = None,
+    gpu_hours: Annotated[
+        float | None, option("--gpu-hours", help="hours", unit="count")
+    ] = None,
     gpu: Gpu = None,
-    mfu: Annotated[str | None, option("--mfu", help="6ND over the peak")] = None,
-    price: Annotated[str | None, option("--price", help="USD per hour")] = None,
-    cost: Annotated[str | None, option("--cost", help="USD")] = None,
-    unique: Annotated[str | None, option("--unique", help="unique tokens")] = None,
-    epochs: Annotated[str | None, option("--epochs", help="passes")] = None,
-    repeats: Annotated[str | None, option("--repeats", help="passes less one")] = None,
-    loss: Annotated[str | None, option("--loss", help="claimed loss")] = None,
+    mfu: Annotated[
+        float | None, option("--mfu", help="6ND over the peak", unit="share")
+    ] = None,
+    price: Annotated[
+        float | None, option("--price", help="USD per hour", unit="USD")
+    ] = None,
+    cost: Annotated[float | None, option("--cost", help="USD", unit="USD")] = None,
+    unique: Unique = None,
+    epochs: Annotated[
+        float | None, option("--epochs", help="passes", unit="count")
+    ] = None,
+    repeats: Annotated[
+        float | None, option("--repeats", help="passes less one", unit="count", least=0)
+    ] = None,
+    loss: Annotated[
+        float | None, option("--loss", help="claimed loss", unit="count")
+    ] = None,
     law: LawName = DEFAULT.name,
-    rtol: Annotated[float, option("--rtol", help="how far sides may differ")] = 0.05,
+    rtol: Annotated[
+        float, option("--rtol", help="how far sides may differ", unit="share")
+    ] = 0.05,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
     """Whether figures of a plan belong to one run; refuses them if they do not."""
-    n = words.quantity(gpus, "count")
-    found = typed(
-        rtol=rtol, N=words.quantity(params, "parameter"),
-        D=words.quantity(tokens, "token"), C=words.quantity(compute, "FLOP"),
-        tokens_per_param=words.quantity(ratio, "count"),
-        batch_tokens=words.quantity(batch, "token"),
-        steps=words.quantity(steps, "count"),
-        n_accelerators=None if n is None else int(n),
-        days=words.quantity(days, "count"),
-        accelerator_hours=words.quantity(gpu_hours, "count"),
-        accelerator=None if gpu is None else words.chip(gpu),
-        mfu=words.share(mfu),
-        price=words.quantity(price, "USD"), cost=words.quantity(cost, "USD"),
-        unique_tokens=words.quantity(unique, "token"),
-        epochs=words.quantity(epochs, "count"),
-        repeats=words.quantity(repeats, "count"),
-        law=words.loss_law(law) if loss is not None else None,
-        loss=words.quantity(loss, "count"),
-    )  # fmt: skip
+    figures: dict[str, Any] = {
+        "N": params, "D": tokens, "C": compute, "tokens_per_param": ratio,
+        "batch_tokens": batch, "steps": steps, "n_accelerators": gpus, "days": days,
+        "accelerator_hours": gpu_hours, "price": price, "cost": cost,
+        "unique_tokens": unique, "epochs": epochs, "repeats": repeats, "loss": loss,
+        "accelerator": None if gpu is None else words.chip(gpu), "mfu": mfu,
+        "law": words.loss_law(law) if loss is not None else None,
+    }  # fmt: skip
+    found = typed(rtol=rtol, **figures)
+    if idle := [FIGURES[k] for k in FIGURES if _takes_no_part(k, figures, found)]:
+        raise ValueError(
+            f"{', '.join(idle)}: no identity joins it with the other figures; leave it "
+            "out, or give what belongs to it (--price with --gpu-hours and --cost)"
+        )
     records: list[Record] = [
         {
             "identity": one.name, "left": one.left, "right": one.right,
-            "off_by": one.discrepancy, "holds": one.holds,
+            "off_by": one.discrepancy, "rtol": one.rtol, "holds": one.holds,
         }
         for one in found.identities
     ]  # fmt: skip

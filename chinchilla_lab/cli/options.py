@@ -1,61 +1,212 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how what is typed becomes a number."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from chinchilla_lab.units import UnitError, parse
+
 __all__: list[str] = []
 
+METAVAR = {
+    "FLOP": "FLOP", "FLOP/s": "RATE", "byte": "BYTES", "byte/s": "RATE", "s": "TIME",
+    "USD": "USD", "token": "TOKENS", "parameter": "N", "count": "NUMBER",
+    "whole": "COUNT", "share": "SHARE",
+}  # fmt: skip
 
-def option(*names: str, help: str, metavar: str | None = None) -> Any:
-    """Describe an option."""
-    return typer.Option(*names, help=help, metavar=metavar, show_default=True)
+
+class Numbers(tuple[float, ...]):
+    """Numbers that were typed with commas between them."""
 
 
-AsJson = Annotated[bool, option("--json", help="all digits, as JSON")]
-AsCsv = Annotated[bool, option("--csv", help="all digits, as CSV")]
-LawName = Annotated[
-    str,
-    option("--law", help="name, alias, ratio:15, or the file of a fit", metavar="LAW"),
-]
+class Range(NamedTuple):
+    """A price, or the ends of a range of prices."""
+
+    low: float
+    high: float
+
+
+def number(written: Any, unit: str) -> float:
+    """Read a quantity; ``share`` is 0.4 or 40%, ``whole`` a count without a rest."""
+    try:
+        if unit == "share":
+            return _share(written)
+        value = parse(written, "count" if unit == "whole" else unit)
+    except UnitError as fault:
+        raise typer.BadParameter(str(fault)) from None
+    if unit == "whole" and value != int(value):
+        raise typer.BadParameter(f"{written!r} is no whole number")
+    return int(value) if unit == "whole" else value
+
+
+def _share(written: Any) -> float:
+    word = str(written).strip()
+    percent = word.endswith("%")
+    value = parse(word.removesuffix("%").strip() if percent else word, "count")
+    value = value / 100.0 if percent else value
+    if not 0.0 < value <= 1.0:
+        raise typer.BadParameter(
+            f"{written!r} is no share; write 0.4 or 40%, above 0 and at most 1"
+        )
+    return value
+
+
+def reader(unit: str, least: float | None = None, several: bool = False) -> Any:
+    """Return what turns the words of an option into numbers of a unit.
+
+    Without ``least`` a number must be above 0.
+    """
+
+    def one(written: Any) -> float:
+        value = number(written, unit)
+        if least is None and not value > 0:
+            raise typer.BadParameter(f"{written!r} must be above 0")
+        if least is not None and value < least:
+            raise typer.BadParameter(f"{written!r} must be at least {least:g}")
+        return value
+
+    def many(written: Any) -> Numbers:
+        parts = [word.strip() for word in str(written).split(",")]
+        if not all(parts):
+            raise typer.BadParameter(
+                f"{written!r} has an empty place; write numbers parted by commas, 1,2"
+            )
+        return Numbers(one(word) for word in parts)
+
+    return many if several else one
+
+
+def option(
+    *names: str,
+    help: str,
+    metavar: str | None = None,
+    unit: str | None = None,
+    least: float | None = None,
+    several: bool = False,
+    parser: Callable[[str], Any] | None = None,
+) -> Any:
+    """Describe an option; with a unit, its words are read as a quantity."""
+    if unit is not None:
+        parser = reader(unit, least, several)
+        metavar = metavar or METAVAR[unit] + (",..." if several else "")
+    return typer.Option(
+        *names, help=help, metavar=metavar or ("TEXT" if parser is None else None),
+        show_default=True, parser=parser,
+    )  # fmt: skip
+
+
+def _price(written: Any) -> Any:
+    from chinchilla_lab.cluster.cost import as_price
+
+    try:
+        return as_price(written)
+    except ValueError as fault:
+        raise typer.BadParameter(str(fault)) from None
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="all digits, as JSON")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="all digits, as CSV")]
+LAW = "name, alias, name:alpha=0.35, ratio:15, or the file of a fit"
+LawName = Annotated[str, option("--law", help=LAW, metavar="LAW")]
 LawNames = Annotated[
-    str, option("--law", help="one or several, parted by commas", metavar="LAW,...")
+    str, option("--law", help=f"parted by commas; each a {LAW}", metavar="LAW,...")
 ]
 Gpu = Annotated[
     str | None,
     option("--gpu", help="chip, or custom:35.6e12 for a peak", metavar="CHIP"),
 ]
-Gpus = Annotated[str | None, option("--gpus", help="how many", metavar="COUNT")]
+Gpus = Annotated[int | None, option("--gpus", help="how many", unit="whole")]
 ClusterName = Annotated[
     str | None,
     option(
         "--cluster", help="loft, floor, hall, file.toml or 64xh100-sxm", metavar="NAME"
     ),
 ]
-Dtype = Annotated[str, option("--dtype", help="bf16, fp8 or tf32")]
-Params = Annotated[str | None, option("--params", "-N", help="parameters", metavar="N")]
-Tokens = Annotated[
-    str | None, option("--tokens", "-D", help="training tokens", metavar="D")
+Dtype = Annotated[str, option("--dtype", help="bf16, fp8 or tf32", metavar="FORMAT")]
+Params = Annotated[float, option("--params", "-N", help="parameters", unit="parameter")]
+SomeParams = Annotated[
+    float | None, option("--params", "-N", help="parameters", unit="parameter")
+]
+Active = Annotated[
+    float | None,
+    option("--active-params", help="parameters that a token uses", unit="parameter"),
+]
+Tokens = Annotated[float, option("--tokens", "-D", help="tokens", unit="token")]
+SomeTokens = Annotated[
+    float | None, option("--tokens", "-D", help="tokens", unit="token")
+]
+Unique = Annotated[float | None, option("--unique", help="unique tokens", unit="token")]
+SomeLoss = Annotated[
+    float | None, option("--loss", help="target [nats/token]", unit="count")
+]
+Budgets = Annotated[
+    Numbers | None,
+    option("--compute", "-C", help="budgets", unit="FLOP", several=True),
 ]
 Arch = Annotated[
-    str | None, option("--arch", help="published shape, such as llama-3-8b")
+    str | None,
+    option("--arch", help="published shape, such as llama-3-8b", metavar="SHAPE"),
 ]
-Layers = Annotated[int | None, option("--layers", help="layers")]
-Width = Annotated[int | None, option("--d-model", help="width")]
-Mlp = Annotated[int | None, option("--d-ff", help="width of the MLP")]
-Heads = Annotated[int | None, option("--heads", help="query heads")]
-KvHeads = Annotated[int | None, option("--kv-heads", help="key-value heads")]
-HeadDim = Annotated[int | None, option("--head-dim", help="size of a head")]
-Vocab = Annotated[int | None, option("--vocab", help="rows of the vocabulary")]
-MlpKind = Annotated[str, option("--mlp", help="gated (three matrices) or plain (two)")]
-Tied = Annotated[str, option("--tied", help="true if the head is the input table")]
-Seq = Annotated[int, option("--seq", help="tokens of a sequence")]
+Layers = Annotated[int | None, option("--layers", help="layers", unit="whole")]
+Width = Annotated[int | None, option("--d-model", help="width", unit="whole")]
+Mlp = Annotated[
+    int | None,
+    option("--d-ff", help="width of the MLP, or of one expert", unit="whole"),
+]
+Heads = Annotated[int | None, option("--heads", help="query heads", unit="whole")]
+KvHeads = Annotated[
+    int | None, option("--kv-heads", help="key-value heads", unit="whole")
+]
+HeadDim = Annotated[
+    int | None, option("--head-dim", help="size of a head", unit="whole")
+]
+Vocab = Annotated[
+    int | None, option("--vocab", help="rows of the vocabulary", unit="whole")
+]
+MlpKind = Annotated[
+    str, option("--mlp", help="gated (three matrices) or plain (two)", metavar="KIND")
+]
+Tied = Annotated[
+    str | None,
+    option(
+        "--tied",
+        metavar="BOOL",
+        help="true if the head is the input table; by default as published, or false",
+    ),
+]
+Experts = Annotated[
+    int | None, option("--experts", help="experts of a layer", unit="whole")
+]
+TopK = Annotated[
+    int | None, option("--top-k", help="experts that a token passes", unit="whole")
+]
+Seq = Annotated[int, option("--seq", help="tokens of a sequence", unit="whole")]
+Recompute = Annotated[
+    str, option("--recompute", help="none, selective or full", metavar="KIND")
+]
 StackName = Annotated[
-    str | None, option("--stack", help="software constants, such as megatron-bridge")
+    str | None,
+    option(
+        "--stack", help="software constants, such as megatron-bridge", metavar="STACK"
+    ),
 ]
 PriceRange = Annotated[
-    str | None, option("--price", help="USD per accelerator-hour", metavar="LOW[:HIGH]")
+    Any,
+    option(
+        "--price",
+        help="USD per accelerator-hour and its date, 2:3@2026-11",
+        metavar="LOW[:HIGH]@DATE",
+        parser=_price,
+    ),
 ]
+RecipeName = Annotated[
+    str,
+    option(
+        "--recipe", metavar="RECIPE",
+        help="a name, or bytes of weights, gradients, master, moments: 2:2:4:8",
+    ),
+]  # fmt: skip
 
 
 def sizes(
@@ -67,38 +218,19 @@ def sizes(
     head_dim: int | None,
     vocab: int | None,
     mlp: str,
-    tied: str,
+    tied: str | None,
+    experts: int | None = None,
+    top_k: int | None = None,
 ) -> dict[str, Any]:
     """Collect the numbers of a shape."""
     if mlp not in ("gated", "plain"):
         raise ValueError(f"--mlp {mlp!r}: choose gated or plain")
-    if tied.lower() not in ("true", "false"):
+    if tied is not None and tied.lower() not in ("true", "false"):
         raise ValueError(f"--tied {tied!r}: choose true or false")
     return {
         "n_layers": layers, "d_model": d_model, "d_ff": d_ff, "n_heads": heads,
         "n_kv_heads": kv_heads, "head_dim": head_dim, "vocab_size": vocab,
-        "gated": mlp == "gated", "tied": tied.lower() == "true",
+        "gated": mlp == "gated",
+        "tied": None if tied is None else tied.lower() == "true",
+        "n_experts": experts, "n_active_experts": top_k,
     }  # fmt: skip
-
-
-def price_of(written: str | None) -> tuple[float, float] | None:
-    """Read a price or a range of one."""
-    if written is None:
-        return None
-    from chinchilla_lab.units import parse
-
-    low, _, high = written.partition(":")
-    first = parse(low, "USD")
-    return first, parse(high, "USD") if high else first
-
-
-SomeParams = Annotated[
-    str | None, option("--params", "-N", help="parameters", metavar="N")
-]
-Active = Annotated[
-    str | None, option("--active-params", help="parameters that a token uses")
-]
-SomeTokens = Annotated[str | None, option("--tokens", "-D", help="tokens", metavar="D")]
-RecipeName = Annotated[
-    str, option("--recipe", help="bytes of a parameter: a name, or 2:2:12")
-]

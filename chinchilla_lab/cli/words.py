@@ -1,6 +1,7 @@
 """From what people type to what the library takes: laws, chips, clusters, shapes."""
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from chinchilla_lab.laws.families import Law, LossLaw, RatioLaw
 from chinchilla_lab.laws.published import PUBLISHED
 from chinchilla_lab.shape.known import SHAPES
 from chinchilla_lab.shape.transformer import TransformerShape
-from chinchilla_lab.units import parse
+from chinchilla_lab.units import UnitError, parse
 
 __all__: list[str] = []
 
@@ -30,73 +31,106 @@ ALIASES = {
 }
 
 
-def quantity(written: str | None, unit: str) -> float | None:
-    """Read a quantity, or nothing."""
-    return None if written is None else parse(written, unit)
-
-
-def share(written: str | None) -> float | None:
-    """Read a share: 0.4 or 40%."""
-    if written is None:
-        return None
-    word = written.strip()
-    if word.endswith("%"):
-        return parse(word.removesuffix("%").strip(), "count") / 100.0
-    return parse(word, "count")
-
-
-def numbers(written: str, unit: str) -> list[float]:
-    """Read quantities parted by commas; a comma inside a number is no separator."""
-    return [parse(word.strip(), unit) for word in written.split(",") if word.strip()]
-
-
 def pair(written: str, option: str) -> tuple[float, float]:
     """Read N:D."""
     words = written.split(":")
     if len(words) != 2:
         raise ValueError(f"{option} {written!r}: write N:D, for example 70B:1.4T")
-    return parse(words[0], "parameter"), parse(words[1], "token")
+    try:
+        return parse(words[0], "parameter"), parse(words[1], "token")
+    except UnitError as fault:
+        raise ValueError(f"{option} {written!r}: {fault}") from None
 
 
 def law(name: str) -> Law:
-    """Return a law by its name, an alias, a ratio (``ratio:15``) or a file of a fit."""
+    """Return a law by name, alias, ratio or file, perhaps with constants of one's own.
+
+    ``kaplan-joint:alpha_D=0.095`` is the published law with one constant changed.
+    """
     word = name.strip()
     key = ALIASES.get(word, word)
     if key in PUBLISHED:
         return PUBLISHED[key]
     if word.endswith(".json") or Path(word).is_file():
+        if not Path(word).is_file():
+            raise ValueError(f"--law {word}: no such file; fit --save writes one")
         return load_law(word)
     if word.startswith("ratio:"):
-        ratio = parse(word.removeprefix("ratio:"), "count")
+        written = word.removeprefix("ratio:")
+        try:
+            ratio = parse(written, "count")
+        except UnitError as fault:
+            raise ValueError(f"--law {word!r}: {fault}") from None
         return RatioLaw(
             name=word, label=f"{ratio:g} tokens per parameter", tokens_per_param=ratio
         )
+    base, colon, changes = word.partition(":")
+    if colon and ALIASES.get(base, base) in PUBLISHED:
+        return _changed(PUBLISHED[ALIASES.get(base, base)], changes, word)
     raise ValueError(
-        f"no law {word!r}; known: {', '.join(PUBLISHED)}; short: "
+        f"--law: no law {word!r}; known: {', '.join(PUBLISHED)}; short: "
         f"{', '.join(ALIASES)}; or ratio:15, or the file of a fit"
     )
 
 
+def _changed(published: Law, changes: str, written: str) -> Law:
+    """Return a published law with constants that the user states."""
+    known = [
+        f.name
+        for f in fields(published)
+        if isinstance(getattr(published, f.name), float)
+    ]
+    given: dict[str, Any] = {}
+    for one in changes.split(":"):
+        constant, sign, value = one.partition("=")
+        if not sign or constant not in known:
+            raise ValueError(
+                f"--law {written!r}: {one!r} sets no constant of {published.name}; "
+                f"write {known[0]}=0.35, or another of {', '.join(known)}"
+                if known
+                else f"--law {written!r}: {published.name} has no constant to set"
+            )
+        try:
+            given[constant] = parse(value, "count")
+        except UnitError as fault:
+            raise ValueError(f"--law {written!r}: {fault}") from None
+    return published.with_(**given, name=written)
+
+
 def laws(names: str) -> list[Law]:
     """Return laws parted by commas."""
-    return [law(name) for name in names.split(",") if name.strip()]
+    parts = [name.strip() for name in names.split(",")]
+    if not all(parts):
+        raise ValueError(
+            f"--law {names!r} has an empty place; write laws parted by commas, for "
+            "example rule20,epoch"
+        )
+    return [law(name) for name in parts]
+
+
+def with_loss(found: Law) -> LossLaw:
+    """Return the law itself if it has a loss."""
+    if not isinstance(found, LossLaw):
+        raise ValueError(
+            f"--law {found.name!r} knows no loss; use one that does, such as "
+            "besiroglu-2024"
+        )
+    return found
 
 
 def loss_law(name: str) -> LossLaw:
     """Return a law with a loss."""
-    found = law(name)
-    if not isinstance(found, LossLaw):
-        raise ValueError(
-            f"law {name!r} knows no loss; use one that does, such as besiroglu-2024"
-        )
-    return found
+    return with_loss(law(name))
 
 
 def chip(name: str) -> Accelerator:
     """Return a chip by its id or the start of its parts, or one of a typed peak."""
     word = name.strip().lower()
     if word.startswith("custom:"):
-        peak = parse(word.removeprefix("custom:"), "FLOP/s")
+        try:
+            peak = parse(word.removeprefix("custom:"), "FLOP/s")
+        except UnitError as fault:
+            raise ValueError(f"--gpu {name!r}: {fault}") from None
         return Accelerator(
             id=word, name=f"chip of {peak:.4g} FLOP/s", peaks={"bf16": peak},
             source="typed", where="command line", accessed="now", evidence="estimate",
@@ -112,15 +146,17 @@ def chip(name: str) -> Accelerator:
     if len(found) == 1:
         return ACCELERATORS[found[0]]
     if found:
-        raise ValueError(f"gpu {name!r} could be any of: {', '.join(found)}; say which")
+        raise ValueError(
+            f"--gpu {name!r} could be any of: {', '.join(found)}; say which"
+        )
     raise ValueError(
-        f"no accelerator {name!r}; known: {', '.join(ACCELERATORS)}; or "
+        f"--gpu: no accelerator {name!r}; known: {', '.join(ACCELERATORS)}; or "
         "custom:35.6e12 for a peak of your own"
     )
 
 
 def cluster(
-    name: str | None, gpu: str | None = None, gpus: str | None = None
+    name: str | None, gpu: str | None = None, gpus: int | None = None
 ) -> Cluster:
     """Return a cluster: an example, a file, 64xh100-sxm, or chip and number."""
     if name is not None and (gpu is not None or gpus is not None):
@@ -131,7 +167,7 @@ def cluster(
                 "no machine: give --cluster loft, --cluster machine.toml, "
                 "--cluster 64xh100-sxm, or --gpu and --gpus"
             )
-        return Cluster(accelerator=chip(gpu), n_accelerators=_count(gpus))
+        return Cluster(accelerator=chip(gpu), n_accelerators=gpus)
     if name in EXAMPLE_CLUSTERS:
         return example_cluster(name)
     if Path(name).suffix in (".toml", ".json"):
@@ -140,15 +176,15 @@ def cluster(
         return Cluster.from_file(name)
     number, x, kind = name.partition("x")
     if x and number[:1].isdigit():
-        return Cluster(accelerator=chip(kind), n_accelerators=_count(number))
+        try:
+            many = int(parse(number, "count"))
+        except UnitError as fault:
+            raise ValueError(f"--cluster {name!r}: {fault}") from None
+        return Cluster(accelerator=chip(kind), n_accelerators=many)
     raise ValueError(
-        f"no cluster {name!r}; known: {', '.join(EXAMPLE_CLUSTERS)}; or a TOML or JSON "
-        "file, or 64xh100-sxm"
+        f"--cluster: no cluster {name!r}; known: {', '.join(EXAMPLE_CLUSTERS)}; or a "
+        "TOML or JSON file, or 64xh100-sxm"
     )
-
-
-def _count(written: str) -> int:
-    return int(parse(written, "count"))
 
 
 def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
@@ -158,18 +194,24 @@ def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
         sizes = {k: v for k, v in typed.items() if k not in ("gated", "tied")}
         if sizes:
             raise ValueError(
-                f"give --arch or the sizes of a shape ({', '.join(sizes)})"
+                f"give --arch or the sizes of a shape ({', '.join(sizes)}), not both"
             )
         if arch not in SHAPES:
             known = ", ".join(SHAPES)
-            raise ValueError(f"no shape {arch!r}; known: {known}")
-        return SHAPES[arch]
+            raise ValueError(f"--arch: no shape {arch!r}; known: {known}")
+        found = SHAPES[arch]
+        return replace(found, tied=typed["tied"]) if "tied" in typed else found
     needed = ("n_layers", "d_model", "d_ff", "vocab_size")
     missing = [k for k in needed if k not in typed]
     if missing:
         raise ValueError(
             f"no model: give --arch llama-3-8b or all of --layers, --d-model, --d-ff "
             f"and --vocab ({', '.join(missing)} missing)"
+        )
+    if ("n_experts" in typed) != ("n_active_experts" in typed):
+        raise ValueError(
+            "--experts and --top-k belong together: give how many experts a layer has "
+            "and how many a token passes, for example --experts 8 --top-k 2"
         )
     # without a word on heads take the usual 128 values each
     if "n_heads" not in typed:

@@ -24,6 +24,7 @@ from chinchilla_lab.cluster.batch import (
 )
 from chinchilla_lab.cluster.calibration import (
     Calibration,
+    CalibrationWarning,
     MeasuredStep,
     accelerator_hours,
     calibrate,
@@ -54,6 +55,7 @@ from chinchilla_lab.cluster.cost import (
     published_hours,
     rental_cost,
 )
+from chinchilla_lab.cluster.dispatch import expected_remote_groups
 from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.failures import (
     DEFAULT_RELIABILITY,
@@ -73,6 +75,7 @@ from chinchilla_lab.cluster.goodput import (
     least_overhead,
     restart_budget,
 )
+from chinchilla_lab.cluster.grid import axes
 from chinchilla_lab.cluster.hardware import Cluster, mfu, ridge_point
 from chinchilla_lab.cluster.layout import Layout
 from chinchilla_lab.cluster.local_training import (
@@ -105,13 +108,19 @@ from chinchilla_lab.cluster.roofline import (
     wave_efficiency,
 )
 from chinchilla_lab.cluster.schedule import Schedule, schedule
-from chinchilla_lab.cluster.search import Ranking, axes, search
+from chinchilla_lab.cluster.search import Ranking, search
 from chinchilla_lab.cluster.simulation import (
     RunTimes,
     simulate_goodput,
     simulate_runs,
 )
-from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
+from chinchilla_lab.cluster.stacks import (
+    RESERVE,
+    STACKS,
+    TYPICAL,
+    UNCALIBRATED,
+    Stack,
+)
 from chinchilla_lab.cluster.step import (
     StepTime,
     bubble_fraction,
@@ -127,13 +136,16 @@ __all__ = [
     "DEFAULT_RELIABILITY",
     "EXAMPLE_CLUSTERS",
     "RECIPES",
+    "RESERVE",
     "STACKS",
+    "TYPICAL",
     "UNCALIBRATED",
     "Accelerator",
     "AllReduceRates",
     "BatchBand",
     "BatchLaw",
     "Calibration",
+    "CalibrationWarning",
     "Cluster",
     "CollectiveTime",
     "Cost",
@@ -179,6 +191,7 @@ __all__ = [
     "divisible_batch",
     "energy",
     "example_cluster",
+    "expected_remote_groups",
     "failure_rate",
     "failure_records",
     "fit_alpha_beta",

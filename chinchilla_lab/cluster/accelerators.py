@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from chinchilla_lab.checks import one_of, positive, whole
+from chinchilla_lab.checks import one_of, scalar, whole
+from chinchilla_lab.cluster.fields import (
+    date_in_words,
+    network_rate,
+    number,
+    shown,
+    words,
+)
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import GB, GIB
@@ -24,7 +31,11 @@ __all__ = [
 
 DTYPES = ("bf16", "fp8", "tf32")
 TERA, MIB = 1e12, 2.0**20
-_REQUIRED = ("name", "sparse", "source", "where", "accessed", "evidence")
+_OWN = ("source", "where", "accessed", "evidence")
+_REQUIRED = ("name", "sparse", *_OWN)
+_WORDS = ("id", "cores_source", "scaleup_link", "notes")
+_EVIDENCE = ("vendor", "measured", "paper", "secondary", "estimate")
+_PER = ("card", "die", "chip")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +49,19 @@ class Price:
     high : float
         Highest offer, [USD/h]
     date : str
-        Month or months of the offers, [-]
+        When: ``2026``, ``2026-05``, ``2026-05-20``, or two with a stroke between, [-]
     source : str
-        Who collected them, and what they blend, [-]
+        Who collected them, and what they blend; ``"own"`` for a quote of yours, [-]
+
+    Raises
+    ------
+    ValueError
+        If an end is not positive, the range is reversed, or date or source is missing.
+
+    Examples
+    --------
+    >>> Price(low=2.0, high=3.0, date="2026-11", source="own").text
+    '2 to 3 USD/h, 2026-11; own'
     """
 
     low: float
@@ -49,14 +70,35 @@ class Price:
     source: str
 
     def __post_init__(self) -> None:
-        low = float(positive("price low", self.low))
-        if float(positive("price high", self.high)) < low:
+        low = scalar("price low", self.low)
+        if scalar("price high", self.high) < low:
             raise ValueError(f"price high={self.high:g} is below low={self.low:g}")
-        if not self.date.strip():
+        seen = f"price {self._ends} USD/h"
+        if not isinstance(self.date, str) or not self.date.strip():
             raise ValueError(
-                f"price {self.low:g} to {self.high:g} USD/h has no date; the same card "
-                "was seen between 1.99 and 5.00 in one month: say when, date='2026-05'"
+                f"{seen} has no date; the same card was seen between 1.99 and 5.00 in "
+                "one month: say when, date='2026-05'"
             )
+        if not date_in_words(self.date):
+            raise ValueError(
+                f"{seen}: date={shown(self.date)} is no date; write '2026', '2026-05', "
+                "'2026-05-20', or two in order such as '2026-01/2026-04'"
+            )
+        if not isinstance(self.source, str) or not self.source.strip():
+            raise ValueError(
+                f"{seen} in {self.date} has no source; say who asks it, or "
+                "source='own' for a quote of yours"
+            )
+
+    @property
+    def text(self) -> str:
+        """The range with its date and source, [USD/h]."""
+        return f"{self._ends} USD/h, {self.date}; {self.source}"
+
+    @property
+    def _ends(self) -> str:
+        low, high = f"{self.low:g}", f"{self.high:g}"
+        return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +126,8 @@ class Accelerator:
         Memory bandwidth, [byte/s]
     n_cores : int, optional
         Processors among which a matrix product is cut (SMs), [-]
+    cores_source : str, optional
+        Who counted them: a key of the bibliography or an address, [-]
     scaleup_link : str, optional
         Kind of the link inside a domain, [-]
     scaleup_bandwidth : float, optional
@@ -105,7 +149,10 @@ class Accelerator:
     accessed : str
         When it was looked up, [-]
     evidence : str
-        vendor, measured, paper or estimate, [-]
+        vendor where the maker's own page was read, secondary where somebody else's
+        table was, measured, paper or estimate, [-]
+    per : str, optional
+        What the figures count: a card with all of its dies, a die, or a chip, [-]
     notes : str, optional
         What to know beside the figures, [-]
     """
@@ -122,6 +169,7 @@ class Accelerator:
     device_bytes: float | None = None
     hbm_bandwidth: float | None = None
     n_cores: int | None = None
+    cores_source: str = ""
     scaleup_link: str = ""
     scaleup_bandwidth: float | None = None
     scaleup_measured: float | None = None
@@ -129,9 +177,12 @@ class Accelerator:
     scaleout_bandwidth: float | None = None
     power: float | None = None
     price: Price | None = None
+    per: str = "card"
     notes: str = ""
 
     def __post_init__(self) -> None:
+        one_of("evidence", self.evidence, _EVIDENCE)
+        one_of("per", self.per, _PER)
         for dtype, measured in self.gemm_ceilings.items():
             most = self.peaks.get(dtype, np.inf)
             if measured > most * (1.0 + 1e-9):
@@ -197,11 +248,12 @@ class Accelerator:
 
     def _rate(self, kind: str, rates: dict[str, float], dtype: str) -> float:
         one_of("dtype", dtype, DTYPES)
+        column = f"{'gemm_' if rates is self.gemm_ceilings else ''}{dtype}_tflops"
         if dtype not in rates:
-            has = ", ".join(rates) or "none at all"
+            has = f"only for {', '.join(rates)}; choose one of these, or give"
             raise ValueError(
-                f"dtype={dtype!r}: no {kind} of {self.name} is known, only for {has}; "
-                "choose one of these, or give a cluster file with the figure"
+                f"dtype={dtype!r}: no {kind} of {self.name} is known, "
+                f"{has if rates else 'in any format; give'} {self._own_file(column)}"
             )
         return rates[dtype]
 
@@ -230,11 +282,19 @@ class Accelerator:
         """
         value = getattr(self, name)
         if value is None or value == "":
+            column = next((c for c, (own, _) in _UNITS.items() if own == name), name)
             raise ValueError(
-                f"{name} of {self.name} is not known; give it in a cluster file "
-                "(Cluster.from_file) or add it to chinchilla_lab/data/accelerators.csv"
+                f"{name} of {self.name} is not known; {self._own_file(column)}"
             )
         return value
+
+    def _own_file(self, column: str) -> str:
+        """Say how a figure that the table lacks is given."""
+        return (
+            "give the figure in a cluster file (Cluster.from_file): accelerator = "
+            f'{{like = "{self.id}", {column} = ..., source = "...", where = "...", '
+            'accessed = "...", evidence = "..."}'
+        )
 
     @property
     def memory(self) -> float:
@@ -280,6 +340,7 @@ class Accelerator:
             rows.append(
                 [f"price {price.date} [USD/h]", f"{price.low:g} to {price.high:g}"]
             )
+        rows.append(["figures of one", self.per])
         rows.append(["source", f"{self.source}, {self.where}, {self.accessed}"])
         return html_table((self.name, "value"), rows)
 
@@ -304,7 +365,8 @@ def accelerator_from(row: Mapping[str, Any]) -> Accelerator:
     ----------
     row : mapping
         Columns of ``accelerators.csv``, units in their names; an empty cell means that
-        the figure is not known, [-]
+        the figure is not known. ``like`` names a row of the table whose figures hold
+        where none is given; the source must be said all the same, [-]
 
     Returns
     -------
@@ -314,12 +376,22 @@ def accelerator_from(row: Mapping[str, Any]) -> Accelerator:
     Raises
     ------
     ValueError
-        If a column is unknown, or the row does not say whether its rates are sparse and
-        where they come from.
+        If a column is unknown or holds no figure, or the row does not say whether its
+        rates are sparse and where they come from.
     """
-    cells = {k: v for k, v in row.items() if str(v).strip() != ""}
+    if not isinstance(row, Mapping):
+        raise ValueError(
+            f"accelerator={shown(row)}: write an id such as "
+            'accelerator = "h100-sxm-80gb", or a table [accelerator] of your own'
+        )
+    cells = {k: v for k, v in row.items() if not (isinstance(v, str) and not v.strip())}
+    if "like" in cells:
+        rows = {r["id"]: r for r in read_rows("accelerators.csv")}
+        base = rows[one_of("like", words("like", cells.pop("like")), rows)]
+        inherited = {k: v for k, v in base.items() if k not in _OWN and v.strip()}
+        cells = inherited | cells
     known = {
-        *_UNITS, *_REQUIRED, "id", "notes", "scaleup_link",
+        *_UNITS, *_REQUIRED, *_WORDS, "per",
         "price_low_usd", "price_high_usd", "price_date", "price_source",
         *(f"{d}_tflops" for d in DTYPES), *(f"gemm_{d}_tflops" for d in DTYPES),
     }  # fmt: skip
@@ -330,39 +402,43 @@ def accelerator_from(row: Mapping[str, Any]) -> Accelerator:
         )
     if missing := [name for name in _REQUIRED if name not in cells]:
         raise ValueError(
-            f"accelerator {cells.get('id', '?')!r} does not say {', '.join(missing)}; "
-            "sparse = false marks dense rates, true the 2:4-sparse ones of a headline"
+            f"accelerator {shown(cells.get('id', '?'))} does not say "
+            f"{', '.join(missing)}; sparse = false marks dense rates, true the "
+            "2:4-sparse ones of a headline"
         )
-    flag = str(cells["sparse"]).lower()
-    one_of("sparse", flag, ("true", "false"))
+    said = {
+        k: words(k, cells[k]).strip()
+        for k in (*_REQUIRED, *_WORDS, "per")
+        if k in cells
+    }
+    flag = one_of("sparse", said.pop("sparse").lower(), ("true", "false"))
     dense = 0.5 if flag == "true" else 1.0
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = dict(said)
     for column, (name, unit) in _UNITS.items():
-        if column in cells:
-            value = float(positive(column, float(cells[column])))
+        if column == "scaleout_gbps" and column in cells:
+            given[name] = network_rate(cells[column])
+        elif column in cells:
+            value = number(column, cells[column])
             given[name] = whole(column, value) if unit == 1 else value * unit
     if "price_low_usd" in cells or "price_high_usd" in cells:
         low = cells.get("price_low_usd", cells.get("price_high_usd"))
-        high = cells.get("price_high_usd", low)
         given["price"] = Price(
-            low=float(str(low)),
-            high=float(str(high)),
-            date=str(cells.get("price_date", "")),
-            source=str(cells.get("price_source", "")),
+            low=number("price_low_usd", low),
+            high=number("price_high_usd", cells.get("price_high_usd", low)),
+            date=words("price_date", cells.get("price_date", "")),
+            source=words("price_source", cells.get("price_source", cells["source"])),
         )
     peaks, ceilings = (
         {
-            d: float(positive(f"{pre}{d}_tflops", float(cells[f"{pre}{d}_tflops"])))
-            * TERA
-            * scale
+            d: number(f"{pre}{d}_tflops", cells[f"{pre}{d}_tflops"]) * TERA * scale
             for d in DTYPES
             if f"{pre}{d}_tflops" in cells
         }
         for pre, scale in (("", dense), ("gemm_", 1.0))
     )
-    given |= {k: str(cells.get(k, "")) for k in ("id", "scaleup_link", "notes")}
-    given |= {k: str(cells[k]) for k in _REQUIRED if k != "sparse"}
-    return Accelerator(peaks=peaks, gemm_ceilings=ceilings, **given)
+    return Accelerator(
+        peaks=peaks, gemm_ceilings=ceilings, id=given.pop("id", ""), **given
+    )
 
 
 @cache
@@ -374,7 +450,7 @@ class _Accelerators(Mapping[str, Accelerator]):
     """Accelerators by id; the file is read when the first one is asked for."""
 
     def __getitem__(self, key: str) -> Accelerator:
-        if key not in _table():
+        if not isinstance(key, str) or key not in _table():
             raise ValueError(
                 f"no accelerator {key!r}; known: {', '.join(_table())} "
                 "(add a row to chinchilla_lab/data/accelerators.csv, "
@@ -408,8 +484,20 @@ def find(accelerator: Accelerator | str) -> Accelerator:
     -------
     Accelerator
         The chip, [-]
+
+    Raises
+    ------
+    ValueError
+        If it is neither a chip nor a known key.
     """
-    return ACCELERATORS[accelerator] if isinstance(accelerator, str) else accelerator
+    if isinstance(accelerator, str):
+        return ACCELERATORS[accelerator]
+    if not isinstance(accelerator, Accelerator):
+        raise ValueError(
+            f"accelerator={shown(accelerator)} is no accelerator; give one of "
+            f"{', '.join(ACCELERATORS)}, or a chip of your own from accelerator_from"
+        )
+    return accelerator
 
 
 def accelerator_table() -> str:
@@ -420,36 +508,46 @@ def accelerator_table() -> str:
     str
         HTML with units in the header, [-]
     """
-    rows = []
+    rates, links = [], []
     for chip in ACCELERATORS.values():
         price = chip.price
-        rows.append(
+        rates.append(
             [
                 chip.name,
                 *(
                     f"{chip.peaks[d] / TERA:g}" if d in chip.peaks else ""
                     for d in DTYPES
                 ),
-                *(
-                    "" if value is None else f"{value / unit:g}"
-                    for value, unit in (
-                        (chip.gemm_ceilings.get("bf16"), TERA),
-                        (chip.hbm_bytes, GB),
-                        (chip.hbm_bandwidth, GB),
-                        (chip.scaleup_bandwidth, GB),
-                        (chip.scaleup_domain, 1),
-                        (chip.scaleout_bandwidth, GB),
-                    )
-                ),
+                _given(chip.gemm_ceilings.get("bf16"), TERA),
                 f"{price.low:g}-{price.high:g} ({price.date})" if price else "",
+            ]
+        )
+        links.append(
+            [
+                chip.name,
+                _given(chip.hbm_bytes, GB),
+                _given(chip.hbm_bandwidth, GB),
+                _given(chip.scaleup_bandwidth, GB),
+                _given(chip.scaleup_domain, 1),
+                _given(chip.scaleout_bandwidth, GB),
             ]
         )
     return html_table(
         (
             "accelerator", "bf16 [TFLOP/s]", "fp8 [TFLOP/s]", "tf32 [TFLOP/s]",
-            "best bf16 product [TFLOP/s]", "memory [GB]", "memory [GB/s]",
-            "scale-up [GB/s]", "domain", "scale-out [GB/s]", "price [USD/h]",
+            "best bf16 product [TFLOP/s]", "price [USD/h]",
         ),
-        rows,
-        "dense rates; links one way, per accelerator; empty where no source was found",
+        rates,
+        "dense rates; empty where no source was found",
+    ) + html_table(
+        (
+            "accelerator", "memory [GB]", "memory [GB/s]", "scale-up [GB/s]", "domain",
+            "scale-out [GB/s]",
+        ),
+        links,
+        "links one way, per accelerator",
     )  # fmt: skip
+
+
+def _given(value: float | None, unit: float) -> str:
+    return "" if value is None else f"{value / unit:g}"

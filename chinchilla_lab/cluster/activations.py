@@ -5,7 +5,12 @@ from typing import Any, Literal
 import numpy as np
 
 from chinchilla_lab.checks import one_of, whole
-from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
+from chinchilla_lab.cluster.layout import (
+    RECOMPUTE,
+    Degrees,
+    Layout,
+    check_interleaving,
+)
 from chinchilla_lab.shape.transformer import TransformerShape
 
 __all__ = ["activation_bytes", "interleaving_factor", "zero_paper_activations"]
@@ -20,6 +25,7 @@ def layer_activations(
     fused: bool,
     dropout: bool,
     full: Any = None,
+    lean: bool = False,
     eager: bool = False,
 ) -> Any:
     """Return the bytes of one layer and micro-batch; arrays broadcast."""
@@ -30,7 +36,10 @@ def layer_activations(
     whole_width = 8.0 + (2.0 if dropout else 0.0)
     # a gate that is not fused keeps its activated half beside the product
     gate = 8.0 if eager else 6.0
-    cut = 4.0 * q + 4.0 * kv + (gate if shape.gated else 4.0) * f
+    inner = gate if shape.gated else 4.0
+    if lean:  # outputs of norms and of the MLP's activation are computed again
+        whole_width, inner = whole_width - 4.0, inner - 2.0
+    cut = 4.0 * q + 4.0 * kv + inner * f
     if shape.n_experts > 1:  # copies of the tokens that the chosen experts receive
         cut = cut + 2.0 * d * shape.n_active_experts
     sequence = np.where(g.sp > 0, g.t, 1.0)
@@ -88,6 +97,11 @@ def activation_bytes(
     float
         Bytes of one layer, [byte]
 
+    Raises
+    ------
+    ValueError
+        If tp or cp does not divide the model or the sequence.
+
     Notes
     -----
     The published 34 is 8 + 2 for inputs and masks, 8 for Q, K, V and the input of the
@@ -116,14 +130,23 @@ def activation_bytes(
         sequence_parallel=sequence_parallel,
     )
     s = float(whole("seq_len", seq_len))
+    plan.check_shape(shape, int(s), even_stages=False)
     fused = attention == "fused"
     return float(layer_activations(shape, plan.degrees(), s, fused, dropout))
 
 
-def interleaving_factor(pp: int, n_chunks: int = 1) -> float:
+def in_flight(p: Any, v: Any, m: Any) -> Any:
+    """Return the micro-batches that the first stage holds; arrays broadcast."""
+    return np.minimum(np.where(v > 1, p + (p - 1.0) / v, p), m)
+
+
+def interleaving_factor(
+    pp: int, n_chunks: int = 1, n_micro_batches: int | None = None
+) -> float:
     r"""Activations of the first stage, relative to all layers of one micro-batch.
 
-    .. math:: 1 + \frac{p - 1}{p v}\ (v > 1), \qquad 1\ (v = 1)
+    .. math:: \min\left(1 + \frac{p - 1}{p v},\; \frac{m}{p}\right)\ (v > 1),
+       \qquad \min\left(1,\; \frac{m}{p}\right)\ (v = 1)
 
     Parameters
     ----------
@@ -131,23 +154,36 @@ def interleaving_factor(pp: int, n_chunks: int = 1) -> float:
         Stages p, [-]
     n_chunks : int, optional
         Chunks v a stage, [-]
+    n_micro_batches : int, optional
+        Micro-batches m of a step, more than which no stage holds; by default enough,
+        [-]
 
     Returns
     -------
     float
         The factor, [-]
 
+    Raises
+    ------
+    ValueError
+        If chunks are interleaved over one stage, or over micro-batches that p does not
+        divide.
+
     References
     ----------
-    :cite:`korthikanti2022reducing`, section 4.2.3
+    :cite:`korthikanti2022reducing`, section 4.2.3; capped by what there is
 
     Examples
     --------
     >>> round(interleaving_factor(35, 3), 2)
     1.32
+    >>> interleaving_factor(16, 2, n_micro_batches=16)
+    1.0
     """
     p, v = whole("pp", pp), whole("n_chunks", n_chunks)
-    return 1.0 + (p - 1) / (p * v) if v > 1 else 1.0
+    m = 2 * p if n_micro_batches is None else whole("n_micro_batches", n_micro_batches)
+    check_interleaving(p, m, v)
+    return float(in_flight(float(p), float(v), float(m)) / p)
 
 
 def zero_paper_activations(shape: TransformerShape, seq_len: int, batch: int) -> float:

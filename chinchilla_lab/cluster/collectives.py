@@ -46,6 +46,11 @@ def _checked(
     )
 
 
+def _rounds(ranks: Any) -> Any:
+    """Return the fewest rounds in which all ranks can have heard of all others, [-]."""
+    return np.ceil(np.log2(ranks))
+
+
 def all_gather_time(
     size: ArrayLike, ranks: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike = 0.0
 ) -> Array:
@@ -150,7 +155,7 @@ def all_to_all_time(
 ) -> Array:
     r"""Time of an all-to-all on a network of full bisection.
 
-    .. math:: \frac{g - 1}{g}\,\frac{S}{W} + (g - 1)\,\alpha
+    .. math:: \frac{g - 1}{g}\,\frac{S}{W} + \lceil \log_2 g \rceil\,\alpha
 
     Parameters
     ----------
@@ -161,7 +166,7 @@ def all_to_all_time(
     bandwidth : array_like
         Rate W of a rank, one way, [byte/s]
     latency : array_like, optional
-        Time alpha of one message, [s]
+        Time alpha of one round, [s]
 
     Returns
     -------
@@ -170,9 +175,20 @@ def all_to_all_time(
 
     Notes
     -----
-    On a ring of TPUs it costs about a quarter of an all-gather of the whole array.
+    The g - 1 messages of a rank do not wait for one another, unlike the rounds of a
+    ring, so they do not pay g - 1 latencies. What is counted is the least that any
+    algorithm needs: each rank must send all but its own part, and what one of them
+    knows can reach at most twice as many with every round. :func:`collective_time` and
+    the step model count in the same way. On a ring of TPUs an all-to-all costs about a
+    quarter of an all-gather of the whole array.
+
+    Examples
+    --------
+    >>> f"{all_to_all_time(1e6, 64, 50e9, 15e-6) * 1e6:.0f} us"
+    '110 us'
     """
-    return all_gather_time(size, ranks, bandwidth, latency)
+    s, g, w, a = _checked(size, ranks, bandwidth, latency)
+    return (g - 1) / g * s / w + _rounds(g) * a
 
 
 def point_to_point_time(
@@ -240,8 +256,9 @@ def hierarchical_all_reduce(
 
     Notes
     -----
-    What enters the last phase is a piece of S/g on each rank: broadcasting the whole
-    message there is a slip that makes the phase g times too long.
+    What enters the last phase is a piece of S/g on each rank, and another one on every
+    rank: whoever holds S/g and needs S must receive the other g - 1 pieces. So the last
+    phase moves as many bytes as the first.
 
     Examples
     --------
@@ -358,11 +375,13 @@ def two_level_gather(
 
     Neighbours in the group are ``stride`` accelerators apart, so ``domain / stride`` of
     them share a node; each carries its share over its own network card, and the two
-    levels follow one another.
+    levels follow one another. If the nodes do not come out even, the last one has the
+    fewest cards for the same bytes and sets the pace.
     """
     near = np.minimum(np.maximum(domain / stride, 1.0), g)
-    far = g / near
-    return size * (ring_factor(near) / inside + ring_factor(far) / near / outside)
+    far = np.ceil(g / near - 1e-9)
+    least = g - (far - 1.0) * near
+    return size * (ring_factor(near) / inside + ring_factor(far) / least / outside)
 
 
 COLLECTIVES = {
@@ -408,12 +427,17 @@ class CollectiveTime:
 
     @property
     def algbw(self) -> float:
-        """Bytes of the array over time, [byte/s]."""
+        """Bytes of the array over time, [byte/s]; an error if nothing is sent."""
+        if self.ranks == 1:
+            raise ValueError(
+                "one rank sends nothing and so has no bandwidth; use a cluster of at "
+                "least 2 accelerators"
+            )
         return self.size / self.total
 
     @property
     def busbw(self) -> float:
-        """Rate of a link, [byte/s]."""
+        """Rate of a link, [byte/s]; an error if nothing is sent."""
         return self.algbw * self.factor * (1.0 - 1.0 / self.ranks)
 
     def _repr_html_(self) -> str:
@@ -426,17 +450,26 @@ class CollectiveTime:
                 ("total", self.total),
             )
         ]
-        caption = (
-            f"algbw {self.algbw / GB:.4g} GB/s, busbw {self.busbw / GB:.4g} GB/s, "
-            f"{self.ranks} ranks"
-        )
+        caption = "one rank sends nothing"
+        if self.ranks > 1:
+            caption = (
+                f"algbw {self.algbw / GB:.4g} GB/s, busbw {self.busbw / GB:.4g} GB/s, "
+                f"{self.ranks} ranks"
+            )
         return html_table(("item", "[ms]"), rows, caption)
 
 
 def collective_time(
     collective: str, size: float, cluster: Cluster, in_network: bool = False
 ) -> CollectiveTime:
-    """Time of a collective over all accelerators of a cluster.
+    r"""Time of a collective over all accelerators of a cluster.
+
+    .. math:: \lceil \log_2 g \rceil \alpha
+       + f\,\frac{k_i - 1}{k_i}\frac{S}{W_i} + f\,\frac{k - 1}{k}\frac{S}{r\,W_o}
+
+    with g accelerators on k nodes, at most :math:`k_i` and at least r of them on one;
+    f is 2 for an all-reduce and 1 for the others. Of an all-to-all,
+    :math:`(k_i - 1)/g` of S stay in the node and at most :math:`(g - r)/g` leave it.
 
     Parameters
     ----------
@@ -465,8 +498,15 @@ def collective_time(
     -----
     All network cards of a node work. Inside a node the measured ring rate is used;
     8 H200 reach 1.31 times it with reduction in the switch, which only helps
-    all-reduce and only above four or five accelerators. Latency grows with the
-    logarithm of the ranks, as the libraries' trees make it for small messages.
+    all-reduce and only above four or five accelerators.
+
+    One rule for the latency of all of them: as many rounds as it takes at the least
+    until every rank can have heard of every other, the logarithm of the ranks. The
+    libraries come near it with trees for small messages; :func:`all_gather_time` and
+    :func:`tree_all_reduce_time` are single algorithms that need more rounds.
+
+    If the last node is not full, its few cards must carry as many bytes as the many of
+    the others: twelve accelerators on two nodes of eight are slower than sixteen.
 
     References
     ----------
@@ -486,19 +526,19 @@ def collective_time(
         )
     passes = COLLECTIVES[collective]
     s = float(positive("size", size))
-    near, far = cluster.domain_size, cluster.n_domains
-    g = near * far
+    g, near, far = cluster.n_accelerators, cluster.domain_size, cluster.n_domains
+    least = g - (far - 1) * near
     w_in, w_out = cluster.chip.ring_bandwidth, cluster.network
     if collective == "all-to-all":
         inside = s * (near - 1) / g / w_in
-        outside = s * (g - near) / g / w_out
+        outside = s * (g - least) / g / w_out if far > 1 else 0.0
     else:
         inside = passes * s * ring_factor(near) / w_in
-        outside = passes * s / near * ring_factor(far) / w_out
+        outside = passes * s / least * ring_factor(far) / w_out
     if in_network and near > 4:
         inside /= IN_NETWORK
     return CollectiveTime(
-        latency=float(cluster.latency * np.log2(g) * passes / 2.0),
+        latency=float(cluster.latency * _rounds(g)),
         inside=float(inside),
         outside=float(outside),
         size=s,

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from chinchilla_lab.checks import fraction, non_negative, positive, whole
 from chinchilla_lab.cluster.accelerators import Accelerator, Price, find
 from chinchilla_lab.cluster.calibration import whole_run_mfu
+from chinchilla_lab.cluster.fields import shown
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
-from chinchilla_lab.units import DAY, HOUR, text
+from chinchilla_lab.units import DAY, HOUR, parse, text
 
 __all__ = [
     "Cost",
@@ -21,8 +22,6 @@ __all__ = [
     "rental_cost",
 ]
 
-# date of a price that came as a bare number
-UNDATED = "undated"
 JOULES_PER_KWH = 3.6e6
 
 
@@ -58,21 +57,19 @@ class Cost:
             ["from", text(self.low, "USD")],
             ["to", text(self.high, "USD")],
         ]
-        seen = f"{self.price.low:g} to {self.price.high:g} USD/h, {self.price.date}"
-        return html_table(("cost", "value"), rows, f"{seen}; {self.price.source}")
+        return html_table(("cost", "value"), rows, self.price.text)
 
 
 def as_price(
-    price: Price | float | tuple[float, float] | None,
-    accelerator: Accelerator | str | None = None,
+    price: Price | str | None, accelerator: Accelerator | str | None = None
 ) -> Price:
     """Return a price as a dated range.
 
     Parameters
     ----------
-    price : Price or float or tuple of float or None
-        A range with its date, a quote of your own or two ends of one, which are marked
-        undated, or nothing to take the chip's, [USD/h]
+    price : Price or str or None
+        A range with its date; your own quote in words, ``"2.5@2026-11"`` or
+        ``"2:3@2026-11"``; or nothing to take the chip's, [USD/h]
     accelerator : Accelerator or str, optional
         The chip whose price is meant if none is given, [-]
 
@@ -84,35 +81,59 @@ def as_price(
     Raises
     ------
     ValueError
-        If no price is given and none of the chip is known.
+        If the price has no date, or none is given and none of the chip is known.
+
+    Notes
+    -----
+    A bare number is refused. Prices of one card differ by a factor of two within a
+    month and halve within a year: a cost without the date of its price cannot be used.
 
     Examples
     --------
-    >>> as_price(None, "h100-sxm-80gb").low, as_price(2.5).high
-    (1.99, 2.5)
+    >>> as_price(None, "h100-sxm-80gb").low, as_price("2:3@2026-11").text
+    (1.99, '2 to 3 USD/h, 2026-11; own')
     """
     if isinstance(price, Price):
         return price
-    if price is not None:
-        low, high = price if isinstance(price, tuple) else (price, price)
+    if isinstance(price, str):
+        amount, at, date = (part.strip() for part in price.partition("@"))
+        if not at or not date:
+            raise ValueError(_dateless(price))
+        low, _, high = amount.partition(":")
+        first = parse(low, "USD")
         return Price(
-            low=float(positive("price", low)), high=float(positive("price", high)),
-            date=UNDATED, source="as given",
+            low=first, high=parse(high, "USD") if high else first, date=date,
+            source="own",
         )  # fmt: skip
+    if price is not None:
+        raise ValueError(_dateless(price))
     if accelerator is None:
-        raise ValueError("price is missing; give USD per accelerator-hour")
+        raise ValueError(
+            "price is missing; give USD per accelerator-hour and when it was asked, "
+            "price='2.5@2026-11'"
+        )
     chip = find(accelerator)
     if chip.price is None:
         raise ValueError(
-            f"no price of {chip.name} is known; give price=2.5 or price=(2.0, 4.0) in "
-            "USD per accelerator-hour"
+            f"no price of {chip.name} is known; give price='2.5@2026-11' or "
+            "price='2:4@2026-11' in USD per accelerator-hour, with its month"
         )
     return chip.price
 
 
+def _dateless(price: object) -> str:
+    ends = price if isinstance(price, tuple | list) else (price,)
+    amount = ":".join(str(end) for end in ends)
+    return (
+        f"price={shown(price)} has no date; write it with the day, month or year "
+        f"of the offer, {shown(f'{amount}@2026-11')}, or give Price(low=..., "
+        "high=..., date='2026-11', source=...)"
+    )
+
+
 def rental_cost(
     hours: float,
-    price: Price | float | tuple[float, float],
+    price: Price | str,
     share_kept: float = 1.0,
     utilisation: float = 1.0,
 ) -> Cost:
@@ -125,8 +146,8 @@ def rental_cost(
     ----------
     hours : float
         Accelerator-hours of work, failures aside, [h]
-    price : Price or float or tuple of float
-        Rental of an accelerator, [USD/h]
+    price : Price or str
+        Rental of an accelerator, or words such as ``"2.5@2026-11"``, [USD/h]
     share_kept : float, optional
         What failures leave of the time, [-]
     utilisation : float, optional
@@ -139,7 +160,7 @@ def rental_cost(
 
     Examples
     --------
-    >>> rental_cost(2.788e6, 2.0).low
+    >>> rental_cost(2.788e6, "2@2024-12").low
     5576000.0
     """
     kept = float(fraction("share_kept", share_kept))

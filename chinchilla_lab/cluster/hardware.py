@@ -8,41 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from chinchilla_lab.checks import positive, whole
-from chinchilla_lab.cluster.accelerators import (
-    ACCELERATORS,
-    Accelerator,
-    accelerator_from,
-    find,
-)
+from chinchilla_lab.checks import non_negative, scalar, whole
+from chinchilla_lab.cluster.accelerators import Accelerator, accelerator_from, find
+from chinchilla_lab.cluster.fields import network_rate, number, shown
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import GB, text
 
 __all__ = ["Cluster", "mfu", "ridge_point"]
 
 
-def _rate(written: Any) -> float:
-    """Read a rate: a number of GB/s, or words with a unit such as 400 Gb/s."""
-    if not isinstance(written, str):
-        try:
-            return float(positive("scaleout_gbps", written)) * GB
-        except ValueError as fault:
-            raise ValueError(
-                f"{fault}; it counts GB/s (bytes) per accelerator, one way; 400 Gb/s "
-                'is 50, or write scaleout_gbps = "400 Gb/s"'
-            ) from None
-    number, _, unit = written.strip().partition(" ")
-    scale = {"Gb/s": GB / 8.0, "Gbit/s": GB / 8.0, "GB/s": GB}.get(unit.strip())
-    try:
-        value = float(number)
-    except ValueError:
-        value = float("nan")
-    if scale is None or not value > 0.0 or not np.isfinite(value):
-        raise ValueError(
-            f"scaleout_gbps={written!r}: write a number of GB/s (bytes), or words "
-            'such as "400 Gb/s" or "50 GB/s"'
-        )
-    return value * scale
+_LEAST_NETWORK = 1e6  # [byte/s]; below it somebody wrote 400 for 400 Gb/s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +36,14 @@ class Cluster:
         Network per accelerator, one way, nominal; by default the typical figure of the
         chip's table, [byte/s]
     latency : float, optional
-        Time of one step of a collective without bytes, [s]
+        Time of one round of a collective without bytes; a collective over g
+        accelerators takes the logarithm of g to the base 2 of them, rounded up, [s]
 
     Raises
     ------
     ValueError
-        If the chip is not known or a count is not positive.
+        If the chip is not known, a count is not positive, or the network is so slow
+        that its unit must be another one.
 
     Notes
     -----
@@ -88,17 +65,21 @@ class Cluster:
     latency: float = 15e-6
 
     def __post_init__(self) -> None:
-        chip = self.accelerator
-        if isinstance(chip, str):
-            object.__setattr__(self, "accelerator", ACCELERATORS[chip])
-        n = whole("n_accelerators", self.n_accelerators)
-        object.__setattr__(self, "n_accelerators", n)
-        if self.domain is not None:
-            object.__setattr__(self, "domain", whole("domain", self.domain))
+        object.__setattr__(self, "accelerator", find(self.accelerator))
+        for name in ("n_accelerators", "domain"):
+            if name != "domain" or self.domain is not None:
+                object.__setattr__(self, name, whole(name, getattr(self, name)))
         if self.scaleout_bandwidth is not None:
-            positive("scaleout_bandwidth", self.scaleout_bandwidth)
-        if self.latency != 0.0:
-            positive("latency", self.latency)
+            rate = scalar("scaleout_bandwidth", self.scaleout_bandwidth)
+            if rate < _LEAST_NETWORK:
+                raise ValueError(
+                    f"scaleout_bandwidth={rate:g} counts byte/s; for {rate:g} Gb/s "
+                    f"write {rate:g}e9 / 8, for {rate:g} GB/s write {rate:g}e9"
+                )
+            object.__setattr__(self, "scaleout_bandwidth", rate)
+        object.__setattr__(
+            self, "latency", scalar("latency", self.latency, non_negative)
+        )
 
     @property
     def chip(self) -> Accelerator:
@@ -131,7 +112,8 @@ class Cluster:
         ----------
         path : str or pathlib.Path
             File with ``n_accelerators`` and ``accelerator``: an id, or a table with
-            the columns of ``accelerators.csv``; optional ``domain``,
+            the columns of ``accelerators.csv``, or with ``like = "an id"``, what is
+            different, and its source; optional ``domain``,
             ``scaleout_gbps`` (GB/s, bytes, per accelerator and one way; or words such
             as ``"400 Gb/s"``) and ``latency_us``, [-]
 
@@ -143,12 +125,16 @@ class Cluster:
         Raises
         ------
         ValueError
-            If a field is unknown or a required one is missing.
+            If the file is no TOML or JSON, a field is unknown or holds no figure, or a
+            required one is missing.
         """
         place = Path(path)
-        written = place.read_text(encoding="utf-8")
         try:
-            return cls.from_text(written, json_format=place.suffix == ".json")
+            written = place.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"{place.name} is no text in UTF-8") from None
+        try:
+            return cls.from_text(written, json_format=place.suffix.lower() == ".json")
         except ValueError as fault:
             raise ValueError(f"{place.name}: {fault}") from None
 
@@ -171,7 +157,8 @@ class Cluster:
         Raises
         ------
         ValueError
-            If a field is unknown or a required one is missing.
+            If the text is no TOML or JSON, a field is unknown or holds no figure, or a
+            required one is missing.
 
         Examples
         --------
@@ -180,13 +167,22 @@ class Cluster:
         ... scaleout_gbps = 6.25''').network
         6250000000.0
         """
-        given = json.loads(written) if json_format else tomllib.loads(written)
+        kind = "JSON" if json_format else "TOML"
+        try:
+            given = json.loads(written) if json_format else tomllib.loads(written)
+        except (ValueError, RecursionError) as fault:
+            raise ValueError(f"this is no {kind}: {fault}") from None
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"{shown(given)} is no table of fields; write "
+                '{"accelerator": "h100-sxm-80gb", "n_accelerators": 64}'
+            )
         known = {
             "accelerator", "n_accelerators", "domain", "scaleout_gbps", "latency_us"
         }  # fmt: skip
         if unknown := sorted(set(given) - known):
             raise ValueError(
-                f"{', '.join(unknown)}: no such field of a cluster; "
+                f"{shown(', '.join(unknown))[1:-1]}: no such field of a cluster; "
                 f"known: {', '.join(sorted(known))}"
             )
         for name in ("accelerator", "n_accelerators"):
@@ -197,9 +193,9 @@ class Cluster:
         if "domain" in given:
             more["domain"] = given["domain"]
         if "scaleout_gbps" in given:
-            more["scaleout_bandwidth"] = _rate(given["scaleout_gbps"])
+            more["scaleout_bandwidth"] = network_rate(given["scaleout_gbps"])
         if "latency_us" in given:
-            more["latency"] = float(positive("latency_us", given["latency_us"])) * 1e-6
+            more["latency"] = _microseconds(given["latency_us"])
         return cls(
             accelerator=chip if isinstance(chip, str) else accelerator_from(chip),
             n_accelerators=given["n_accelerators"],
@@ -215,6 +211,13 @@ class Cluster:
             ["latency of a step [s]", f"{self.latency:g}"],
         ]
         return html_table(("cluster", "value"), rows)
+
+
+def _microseconds(written: Any) -> float:
+    """Read a latency; none at all is allowed, as in an ideal network."""
+    if not isinstance(written, bool) and written == 0:
+        return 0.0
+    return number("latency_us", written) * 1e-6
 
 
 def mfu(
@@ -248,13 +251,11 @@ def mfu(
     >>> f"{mfu(480e12, 'h100-sxm-80gb'):.3f}"
     '0.485'
     """
-    rate = float(positive("achieved", achieved))
-    if isinstance(accelerator, int | float):
-        peak, of = float(positive("accelerator", accelerator)), "the peak given"
+    rate = scalar("achieved", achieved)
+    if isinstance(accelerator, int | float | np.number | np.ndarray):
+        peak, of = scalar("accelerator", accelerator), "the peak given"
     else:
-        chip = (
-            ACCELERATORS[accelerator] if isinstance(accelerator, str) else accelerator
-        )
+        chip = find(accelerator)
         peak, of = chip.peak(dtype), f"the dense {dtype} peak of {chip.name}"
     if rate > peak:
         raise ValueError(

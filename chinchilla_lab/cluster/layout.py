@@ -58,6 +58,16 @@ def largest_divisor(n: int, most: int) -> int:
     return max(k for k in range(1, max(1, min(n, most)) + 1) if n % k == 0)
 
 
+def check_interleaving(pp: int, n_micro_batches: int, n_chunks: int) -> None:
+    """Refuse chunks that a pipeline cannot interleave, and say what to change."""
+    if n_chunks > 1 and (pp == 1 or n_micro_batches % pp):
+        raise ValueError(
+            f"n_chunks={n_chunks} interleaves pp={pp} stages and needs pp above 1 that "
+            f"divides n_micro_batches={n_micro_batches}; use "
+            f"n_micro_batches={max(pp, n_micro_batches // pp * pp)} or n_chunks=1"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Degrees of parallelism of a job.
@@ -91,7 +101,7 @@ class Layout:
     Raises
     ------
     ValueError
-        If a degree is not a whole number above 0.
+        If a degree is not a whole number above 0, or a switch no truth value.
 
     Examples
     --------
@@ -118,6 +128,12 @@ class Layout:
         if self.zero > 3:
             raise ValueError(f"zero={self.zero} is no stage; choose 0, 1, 2 or 3")
         one_of("recompute", self.recompute, RECOMPUTE)
+        if not isinstance(self.sequence_parallel, bool | np.bool_):
+            raise ValueError(
+                f"sequence_parallel={self.sequence_parallel!r} is no switch; use True "
+                "or False"
+            )
+        object.__setattr__(self, "sequence_parallel", bool(self.sequence_parallel))
         if self.n_chunks > 1 and self.pp == 1:
             raise ValueError(
                 f"n_chunks={self.n_chunks} interleaves stages, but pp=1 has none; "

@@ -7,9 +7,14 @@ import numpy as np
 
 from chinchilla_lab.checks import non_negative, one_of, positive, whole
 from chinchilla_lab.cluster.accelerators import Accelerator, find
-from chinchilla_lab.cluster.activations import Attention, layer_activations
+from chinchilla_lab.cluster.activations import (
+    Attention,
+    in_flight,
+    layer_activations,
+)
+from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.kernel import stage_layers
-from chinchilla_lab.cluster.layout import Degrees, Layout
+from chinchilla_lab.cluster.layout import Degrees, Layout, check_interleaving
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import Source
 from chinchilla_lab.tables import html_table
@@ -47,6 +52,9 @@ class Recipe:
         Live bytes of a logit where the loss is taken: both widths, [byte]
     eager : bool, optional
         Gates are not fused with their products, [-]
+    lean : bool, optional
+        Outputs of norms and of the activation in the MLP are computed again and not
+        kept; that moves bytes, under 1 % of a step, which is not timed, [-]
     label : str, optional
         What the bytes are, [-]
     source : Source, optional
@@ -63,6 +71,7 @@ class Recipe:
     optimizer: float
     logits: float = 6.0
     eager: bool = False
+    lean: bool = False
     label: str = "own"
     source: Source | None = None
 
@@ -97,6 +106,16 @@ RECIPES: dict[str, Recipe] = {
     ),
     "mixed-adam-both-gradients": _recipe(
         2.0, 6.0, 12.0, "16-bit weights, gradients in both widths, fp32 rest"
+    ),
+    "mixed-adam-lean": Recipe(
+        weights=2.0,
+        gradients=2.0,
+        optimizer=12.0,
+        lean=True,
+        label="mixed-adam, norms and activations of the MLP computed again",
+        source=Source(
+            cite="megatronmoe", where="best_practice/Qwen3, recompute: norm, act"
+        ),
     ),
     # the loss keeps logits in both widths, a shifted copy and its gradient
     "eager-fp32grad": Recipe(
@@ -231,6 +250,11 @@ def state_bytes(
     MemoryBreakdown
         States only, [byte]
 
+    Raises
+    ------
+    ValueError
+        If there is no such stage.
+
     References
     ----------
     :cite:`korthikanti2022reducing`, Fig. 1, which 18 bytes reproduce
@@ -241,9 +265,9 @@ def state_bytes(
     >>> f"{states.total / 2**30:.2f} GiB, {states.total / 1e9:.2f} GB"
     '9.96 GiB, 10.69 GB'
     """
-    used = _recipe_of(recipe)
+    used = recipe_of(recipe)
     n, d = float(positive("params", params)), whole("dp", dp)
-    stage = whole("zero", zero, 0)
+    stage = Layout(zero=zero).zero
     return MemoryBreakdown(
         weights=n * used.weights / (d if stage >= 3 else 1),
         gradients=n * used.gradients / (d if stage >= 2 else 1),
@@ -254,12 +278,19 @@ def state_bytes(
     )
 
 
-def _recipe_of(recipe: Recipe | str) -> Recipe:
+def recipe_of(recipe: Recipe | str) -> Recipe:
+    """Return a recipe, or the one of that name."""
     return (
         recipe
         if isinstance(recipe, Recipe)
         else RECIPES[one_of("recipe", recipe, RECIPES)]
     )
+
+
+def room(cluster: Cluster, memory_limit: float | None) -> float:
+    """Return the bytes that a job may fill: the given ones or the driver's."""
+    given = cluster.chip.memory if memory_limit is None else memory_limit
+    return float(positive("memory_limit", given))
 
 
 def components(
@@ -283,8 +314,8 @@ def components(
     per_stage, end = stage_layers(shape, g.p, g.v, head_counted)
     # an end stage of a pipeline holds one vocabulary matrix, a single stage all of
     # them; where layers do not divide, the end stages are the shorter ones
-    table = float(shape.vocab_size * d_model)
-    tables = np.where(g.p > 1, table, float(n.input_embedding + n.head)) + n.positions
+    table = 1.0 * shape.vocab_size * d_model
+    tables = np.where(g.p > 1, table, 1.0 * (n.input_embedding + n.head)) + n.positions
     first = per_stage if head_counted else end
     local = np.maximum(first * dense + tables, per_stage * dense) / g.t
     replicas = g.d * g.c
@@ -298,16 +329,11 @@ def components(
         )
         for stage in (1, 2, 3)
     ]
-    layer = layer_activations(shape, g, seq_len, fused, dropout, eager=recipe.eager)
-    in_flight = np.where(
-        g.v > 1,
-        per_stage * g.p * (1.0 + (g.p - 1.0) / (g.p * g.v)),
-        per_stage * np.minimum(g.p, m),
-    )
+    ways = {"eager": recipe.eager, "lean": recipe.lean}
+    layer = layer_activations(shape, g, seq_len, fused, dropout, **ways)
+    held = per_stage * in_flight(g.p, g.v, m)
     # one layer lives again in full while its backward pass runs
-    again = layer_activations(
-        shape, g, seq_len, fused, dropout, full=0.0, eager=recipe.eager
-    )
+    again = layer_activations(shape, g, seq_len, fused, dropout, full=0.0, **ways)
     tokens = g.b * seq_len / g.c
     gathered = np.where(
         (g.zero >= 3) & (replicas > 1),
@@ -315,7 +341,7 @@ def components(
         0.0,
     )
     buffers = g.full * again + gathered + offset
-    kept = layer * in_flight
+    kept = layer * held
     # the last stage holds the logits, and one micro-batch where the first holds p
     logits = recipe.logits * tokens * shape.vocab_size / g.t
     last = end if head_counted else per_stage
@@ -375,7 +401,7 @@ def memory(
     Raises
     ------
     ValueError
-        If a degree does not divide the model.
+        If a degree does not divide the model, or the pipeline its micro-batches.
 
     Notes
     -----
@@ -396,14 +422,17 @@ def memory(
     """
     one_of("attention", attention, ("fused", "unfused"))
     one_of("stage", stage, ("fullest", "first"))
-    m = whole("n_micro_batches", n_micro_batches or layout.pp)
+    m = 2 * layout.pp  # enough for any schedule
+    if n_micro_batches is not None:
+        m = whole("n_micro_batches", n_micro_batches)
+        check_interleaving(layout.pp, m, layout.n_chunks)
     layout.check_shape(shape, whole("seq_len", seq_len), even_stages=False)
     items = components(
         shape,
         layout.degrees(),
         float(m),
         float(whole("seq_len", seq_len)),
-        _recipe_of(recipe),
+        recipe_of(recipe),
         attention == "fused",
         dropout,
         float(non_negative("offset", offset)),

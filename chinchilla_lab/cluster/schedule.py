@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chinchilla_lab.checks import positive, whole
+from chinchilla_lab.cluster.layout import check_interleaving
 
 __all__ = ["Schedule", "schedule"]
 
@@ -139,12 +140,7 @@ def schedule(
     """
     p, m = whole("pp", pp), whole("n_micro_batches", n_micro_batches)
     v = whole("n_chunks", n_chunks)
-    if v > 1 and (p == 1 or m % p):
-        raise ValueError(
-            f"n_chunks={v} interleaves pp={p} stages and needs pp above 1 that divides "
-            f"n_micro_batches={m}; use n_micro_batches={max(p, m // p * p)} or "
-            "n_chunks=1"
-        )
+    check_interleaving(p, m, v)
     ratio = float(positive("backward", backward))
     span = {False: 1.0 / (1.0 + ratio) / v, True: ratio / (1.0 + ratio) / v}
     orders = [_order(p, rank, m, v) for rank in range(p)]

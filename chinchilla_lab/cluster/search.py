@@ -8,161 +8,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.checks import InfeasibleError, one_of, positive, whole
+from chinchilla_lab.checks import one_of, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
+from chinchilla_lab.cluster.fitting import bytes_needed, refuse_memory
+from chinchilla_lab.cluster.grid import (
+    AXES,
+    axes,
+    degrees_of,
+    divides,
+    listed_once,
+    refuse_division,
+)
 from chinchilla_lab.cluster.hardware import Cluster
-from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
-from chinchilla_lab.cluster.memory import RECIPES, Recipe, components
+from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import GB
 
-__all__ = ["AXES", "Ranking", "axes", "search"]
+__all__ = ["Ranking", "search"]
 
-AXES = (
-    "zero", "recompute", "sequence_parallel", "n_chunks", "micro_batch",
-    "tp", "cp", "ep", "pp",
-)  # fmt: skip
-"""Axes of the grid; dp follows from the number of accelerators."""
-TIE = 0.05
+TIE = 0.10
+"""What two layouts may differ by where constants were not tried on their kind, [-].
+
+Mean distance of the published steps from the median error of their table under the
+upper bound: what all rows of a table share does not change their order.
+"""
+SHOWN = 6  # layouts whose step is shown part by part
 SLICE = 4_000_000
 
 
-def _divisors(n: int, most: int) -> tuple[int, ...]:
-    return tuple(k for k in range(1, min(n, most) + 1) if n % k == 0)
-
-
-def axes(
-    shape: TransformerShape,
-    cluster: Cluster,
-    stack: Stack | str = UNCALIBRATED,
-    **options: Sequence[Any],
-) -> dict[str, tuple[Any, ...]]:
-    """Values that a search tries on each axis.
-
-    Parameters
-    ----------
-    shape : TransformerShape
-        The model, [-]
-    cluster : Cluster
-        The machine, [-]
-    stack : Stack or str, optional
-        The stack: selective recomputation is tried where it saves something, [-]
-    **options : sequence
-        Values of your own for any of :data:`AXES`, [-]
-
-    Returns
-    -------
-    dict
-        Axis to values, [-]
-
-    Raises
-    ------
-    ValueError
-        If an option is no axis, or has no values.
-
-    Examples
-    --------
-    >>> from chinchilla_lab.shape import SHAPES
-    >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
-    >>> axes(SHAPES["llama-3-8b"], loft)["tp"]
-    (1, 2, 4, 8)
-    """
-    n, layers = cluster.n_accelerators, shape.n_layers
-    pieces = _divisors(layers, n)
-    fused = find_stack(stack).fused
-    grid: dict[str, tuple[Any, ...]] = {
-        "zero": (0, 1, 3),
-        "recompute": ("none", "full") if fused else RECOMPUTE,
-        "sequence_parallel": (True,),
-        "n_chunks": tuple(k for k in _divisors(layers, 16)),
-        "micro_batch": (1, 2, 4, 8),
-        "tp": _divisors(shape.n_heads, cluster.domain_size),
-        "cp": (1,),
-        "ep": _divisors(shape.n_experts, n),
-        "pp": pieces,
-    }
-    if unknown := sorted(set(options) - set(AXES)):
-        raise ValueError(
-            f"{', '.join(unknown)}: no axis of the search; choose from: "
-            f"{', '.join(AXES)}"
-        )
-    for name, values in options.items():
-        kept = tuple(values) if not isinstance(values, str) else (values,)
-        if not kept:
-            raise ValueError(
-                f"{name} has no value to try; leave it out for the default"
-            )
-        if name == "recompute":
-            for word in kept:
-                one_of("recompute", word, RECOMPUTE)
-        elif name == "zero":
-            for stage in kept:
-                Layout(zero=stage)
-        elif name == "sequence_parallel":
-            kept = tuple(bool(v) for v in kept)
-        else:
-            kept = tuple(whole(name, v) for v in kept)
-        grid[name] = kept
-    return grid
-
-
-def _degrees(grid: Mapping[str, Sequence[Any]], n: int) -> Degrees:
-    """Open arrays: each axis of the grid lies along its own dimension."""
-    open_ = {
-        name: np.asarray(
-            [RECOMPUTE.index(v) for v in grid[name]]
-            if name == "recompute"
-            else [float(v) for v in grid[name]],
-            dtype=np.float64,
-        ).reshape([-1 if k == i else 1 for k in range(len(AXES))])
-        for i, name in enumerate(AXES)
-    }
-    t, p, c = open_["tp"], open_["pp"], open_["cp"]
-    again = open_["recompute"]
-    return Degrees(
-        t=t, p=p, d=n / (t * p * c), c=c, e=open_["ep"], b=open_["micro_batch"],
-        v=open_["n_chunks"], zero=open_["zero"],
-        full=(again == 2.0) * 1.0, selective=(again == 1.0) * 1.0,
-        sp=open_["sequence_parallel"] * (t > 1),
-    )  # fmt: skip
-
-
-def _divides(a: Any, b: Any) -> Any:
-    """Say where b is a whole multiple of a."""
-    return b % a == 0
-
-
-def _valid(
-    shape: TransformerShape, g: Degrees, batch: int, seq_len: int, even: bool
-) -> Any:
-    """Where a layout can run at all, memory aside."""
-    layers, heads = shape.n_layers, shape.n_heads
-    kv = float(shape.kv_heads)
-    replicas = np.floor(g.d) == g.d
-    cut = (
-        _divides(g.t, float(heads))
-        & (np.maximum(kv, g.t) % np.minimum(kv, g.t) == 0)
-        & _divides(g.t, float(shape.d_ff))
-        & _divides(g.t, float(shape.d_model))
-    )
-    sequence = _divides(g.c * np.where(g.sp > 0, g.t, 1.0), float(seq_len))
-    pipe = (g.p * g.v <= layers) & ((g.v == 1) | (g.p > 1))
-    if even:
-        pipe = pipe & _divides(g.p * g.v, float(layers))
-    micro = batch / (np.maximum(g.d, 1.0) * g.b)
-    steps = (micro == np.floor(micro)) & (micro >= 1.0)
-    interleaved = (g.v == 1) | _divides(g.p, micro)
-    experts = _divides(g.e, float(shape.n_experts)) & (
-        np.floor(g.t * g.c * g.d / g.e) * g.e == g.t * g.c * g.d
-    )
-    # sharding over one replica is no sharding, and stages 2 and 3 do not go with stages
-    zero = (g.zero == 0) | (((g.zero < 2) | (g.p == 1)) & (g.d * g.c > 1))
-    small = (replicas & cut & sequence) & experts
-    return (small & zero) & (pipe & (steps & interleaved))
+def tie_of(stack: Stack, shape: TransformerShape) -> float:
+    """Return the share by which two layouts of a stack cannot be told apart."""
+    unknown = np.isnan(stack.error) or (shape.n_experts > 1 and not stack.mixtures)
+    return TIE if unknown else max(stack.error, 0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +127,6 @@ class Ranking:
                 f"{s.seconds:.3f}",
                 f"{s.mfu('causal'):.1%}",
                 f"{bytes_ / GB:.1f}",
-                *(f"{1e3 * s.items[k]:.0f}" for k in used),
             ]
             for s, bytes_ in zip(self.steps, self.memory, strict=True)
         ]
@@ -256,7 +137,15 @@ class Ranking:
             f"{self.best.label}"
         )
         head = ("layout", "against best", "step [s]", "MFU, causal", "memory [GB]")
-        return html_table((*head, *(f"{short[k]} [ms]" for k in used)), rows, caption)
+        shown = self.steps[:SHOWN]
+        parts = [
+            [f"{short[k]} [ms]", *(f"{1e3 * s.items[k]:.0f}" for s in shown)]
+            for k in used
+        ]
+        ranks = [str(i + 1) for i in range(len(shown))]
+        return html_table(head, rows, caption) + html_table(
+            ("of the step", *ranks), parts, "the same layouts, best first"
+        )
 
 
 def _slices(grid: dict[str, tuple[Any, ...]]) -> Iterator[dict[str, tuple[Any, ...]]]:
@@ -302,7 +191,8 @@ def search(
     recipe : Recipe or str, optional
         Bytes of a parameter, [byte/parameter]
     memory_limit : float, optional
-        Bytes that a job may fill; by default what the driver reports, [byte]
+        Bytes that a job may fill; by default what the driver reports. The measured
+        offset of the stack, or 2 GB, counts as filled, [byte]
     keep : int, optional
         How many of the fastest to itemise, [-]
     even_stages : bool, optional
@@ -327,8 +217,10 @@ def search(
 
     Notes
     -----
-    Layouts closer than the stack's own error, 5 % where that is not known, are shown as
-    ties: which of them is fastest, the model cannot say.
+    Every layout of a grid: :func:`axes` says which values it tries. Layouts closer than
+    the stack's own error are shown as ties: which of them is fastest, the model cannot
+    say. Where the error is not known, or stems from dense models and a mixture is asked
+    about, that is 10 %: by so much published steps scatter under the upper bound.
 
     Examples
     --------
@@ -342,64 +234,72 @@ def search(
     one_of("dtype", dtype, DTYPES)
     sequences, s = whole("batch", batch), whole("seq_len", seq_len)
     top = whole("keep", keep)
-    grid = axes(shape, cluster, used, **options)
+    grid = axes(shape, cluster, used, s, even_stages, **options)
     rates = kernel.machine(cluster, used, dtype)
-    limit = float(
-        positive(
-            "memory_limit",
-            cluster.chip.memory if memory_limit is None else memory_limit,
-        )
-    )
-    bytes_of = (
-        recipe
-        if isinstance(recipe, Recipe)
-        else RECIPES[one_of("recipe", recipe, RECIPES)]
-    )
+    limit, bytes_of = room(cluster, memory_limit), recipe_of(recipe)
     points = divisible = 0
-    least = np.inf
+    least: tuple[float, Layout | None] = (np.inf, None)
     times, chosen = [], []
     parts = list(_slices(grid))
     for i, part in enumerate(parts):
-        g = _degrees(part, cluster.n_accelerators)
+        g = degrees_of(part, cluster.n_accelerators)
         sizes = tuple(len(part[name]) for name in AXES)
-        valid = np.broadcast_to(_valid(shape, g, sequences, s, even_stages), sizes)
-        points += valid.size
-        divisible += int(np.count_nonzero(valid))
+        least_zero = min(grid["zero"])
+        able = divides(shape, g, sequences, s, even_stages, least_zero)
+        able = able & listed_once(g, part)
+        fine = np.broadcast_to(able, sizes)
+        points += fine.size
+        divisible += int(np.count_nonzero(fine))
         w, gr, o, kept, logits, buffers = components(
             shape, g, sequences / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
-            used.memory_offset,
+            used.reserved, used.head_counted,
         )  # fmt: skip
         total = (w + gr + o) + (kept + logits + buffers)
-        fits = valid & (total <= limit)
+        fits = fine & (total <= limit)
         seconds = np.broadcast_to(
             kernel.seconds(shape, g, float(sequences), float(s), rates, used), sizes
         )
         flat = np.flatnonzero(fits)
         if not len(flat):
-            if valid.any():
-                least = min(least, float(np.broadcast_to(total, sizes)[valid].min()))
+            if fine.any():
+                needs = np.where(fine, np.broadcast_to(total, sizes), np.inf)
+                if (low := float(needs.min())) < least[0]:
+                    index = np.unravel_index(needs.argmin(), sizes)
+                    least = (low, _layout(part, index, cluster))
         else:
             found = (
                 seconds.reshape(-1)[flat]
                 if seconds.flags.c_contiguous
                 else seconds[fits]
             )
-            first = (
-                np.argsort(found, kind="stable")[:top]
-                if len(found) <= top
-                else (np.argpartition(found, top)[:top])
-            )
+            near = np.arange(len(found))
+            if len(found) > top:
+                # of equal ones the first of the grid, whatever numpy's partition does
+                near = np.flatnonzero(found <= np.partition(found, top - 1)[top - 1])
+            first = near[np.argsort(found[near], kind="stable")[:top]]
             times.append(found)
-            room = np.broadcast_to(total, sizes)
+            filled = np.broadcast_to(total, sizes)
             for j in first:
                 index = np.unravel_index(flat[j], sizes)
                 chosen.append(
-                    (float(found[j]), float(room[index]), _layout(part, index, cluster))
+                    (
+                        float(found[j]),
+                        float(filled[index]),
+                        _layout(part, index, cluster),
+                    )
                 )
         if progress is not None:
             progress((i + 1) / len(parts))
     if not chosen:
-        _refuse(shape, cluster, sequences, s, divisible, least, limit)
+        if least[1] is None:
+            refuse_division(shape, cluster, sequences, s, even_stages, grid)
+        else:
+            refuse_memory(
+                shape, cluster, sequences, s, even_stages, least[1], limit, divisible,
+                lambda layout: bytes_needed(
+                    shape, layout, sequences, s, bytes_of, used, dropout
+                ),
+            )  # fmt: skip
     chosen.sort(key=lambda row: row[0])
     chosen = chosen[:top]
     steps = tuple(
@@ -412,7 +312,7 @@ def search(
         seconds=np.concatenate(times),
         n_points=points,
         n_divisible=divisible,
-        tie=TIE if np.isnan(used.error) else max(used.error, 0.01),
+        tie=tie_of(used, shape),
     )
 
 
@@ -443,26 +343,3 @@ def _itemised(
         shape=shape, cluster=cluster, layout=layout, batch=batch, seq_len=seq_len,
         dtype=dtype, stack=used,
     )  # fmt: skip
-
-
-def _refuse(
-    shape: TransformerShape,
-    cluster: Cluster,
-    batch: int,
-    seq_len: int,
-    divisible: int,
-    least: float,
-    limit: float,
-) -> None:
-    if not divisible:
-        raise InfeasibleError(
-            f"no layout divides: batch={batch}, n_layers={shape.n_layers}, "
-            f"n_heads={shape.n_heads}, seq_len={seq_len} on "
-            f"{cluster.n_accelerators} accelerators; try a batch with more divisors, "
-            "even_stages=False, or another number of accelerators"
-        )
-    raise InfeasibleError(
-        f"no layout fits: the leanest of {divisible:,} needs {least / GB:.1f} GB and "
-        f"memory_limit is {limit / GB:.1f} GB; use more accelerators, a shorter "
-        "sequence, or zero=(3,), recompute=('full',) and larger tp or pp"
-    )

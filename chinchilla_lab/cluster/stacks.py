@@ -5,11 +5,20 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from chinchilla_lab.checks import fraction, non_negative, positive
+from chinchilla_lab.checks import fraction, non_negative, one_of, positive
+from chinchilla_lab.cluster.fields import shown
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.tables import html_table
 
-__all__ = ["FITTABLE", "STACKS", "UNCALIBRATED", "Stack", "find_stack"]
+__all__ = [
+    "FITTABLE",
+    "RESERVE",
+    "STACKS",
+    "TYPICAL",
+    "UNCALIBRATED",
+    "Stack",
+    "find_stack",
+]
 
 FITTABLE = (
     "gemm",
@@ -21,6 +30,18 @@ FITTABLE = (
     "step_overhead",
 )
 """Constants that measured steps may set; at most four of them at once."""
+# fields that say nothing of the speed; whatever else is changed ends a calibration
+_ASIDE = (
+    "name", "memory_offset", "mixtures", "error", "fitted", "rows", "source", "notes",
+    "changed",
+)  # fmt: skip
+RESERVE = 2e9
+"""What a stack without a measured offset takes beside the itemised bytes, [byte].
+
+Measured offsets are 2.3, 15.3 and 17.6 GB (:cite:`simumax`, :cite:`nanotron`,
+:cite:`bloom`). With the least of them a published run that ran would be refused: the
+fullest one whose plan is known and not assumed, LLM Foundry on A100, leaves 2.1 GB.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +71,14 @@ class Stack:
         Share of tensor-parallel traffic hidden behind products, [-]
     dp_overlap : float
         Share of data-parallel traffic hidden behind the backward pass, [-]
+    ep_overlap : float
+        Share of expert-parallel traffic hidden behind products, [-]
+    dispatch_bytes : float
+        Width in which tokens go to their experts where products are in 8 bits; they
+        come back in 16, [byte]
+    mixtures : bool
+        Steps of mixtures of experts are among those that the constants were tried on,
+        [-]
     fused : bool
         Attention keeps its scores on the chip and skips what the mask hides, [-]
     parallel_block : bool
@@ -65,9 +94,11 @@ class Stack:
     logit_traffic : float
         Bytes that head and loss move for each logit, [byte]
     memory_offset : float
-        Bytes beside the itemised ones, fitted on measured memory, [byte]
+        Bytes beside the itemised ones, fitted on measured memory; where it is 0,
+        :data:`RESERVE` is kept free, [byte]
     error : float
-        Mean absolute error on rows that were not fitted, of the step time, [-]
+        Mean absolute error on rows that were not fitted, of the step time; not known
+        once a constant is changed, [-]
     fitted : tuple of str
         Names of the constants that were fitted, [-]
     rows : str
@@ -76,6 +107,8 @@ class Stack:
         Key of the table's source, [-]
     notes : str
         What was assumed and not fitted, [-]
+    changed : tuple of str
+        Names of the constants that somebody set by hand, [-]
     """
 
     name: str
@@ -88,6 +121,9 @@ class Stack:
     step_overhead: float = 0.0
     tp_overlap: float = 0.0
     dp_overlap: float = 0.0
+    ep_overlap: float = 0.0
+    dispatch_bytes: float = 2.0
+    mixtures: bool = False
     fused: bool = True
     parallel_block: bool = False
     head_counted: bool = False
@@ -100,6 +136,7 @@ class Stack:
     rows: str = ""
     source: str = ""
     notes: str = ""
+    changed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("gemm", "attention"):
@@ -113,7 +150,8 @@ class Stack:
         positive("gradient_bytes", self.gradient_bytes)
         for name in (*counts, "memory_offset", "bucket", "logit_traffic"):
             non_negative(name, getattr(self, name))
-        for name in ("tp_overlap", "dp_overlap"):
+        positive("dispatch_bytes", self.dispatch_bytes)
+        for name in ("tp_overlap", "dp_overlap", "ep_overlap"):
             if getattr(self, name) != 0.0:
                 fraction(name, getattr(self, name))
         if len(self.fitted) > 4:
@@ -124,10 +162,18 @@ class Stack:
 
     @property
     def label(self) -> str:
-        """``"upper bound"``, or the measurement behind the constants, [-]."""
-        if not self.fitted:
-            return "upper bound"
-        return f"calibrated to {self.rows}"
+        """``"upper bound"``, or what is behind the constants, [-]."""
+        if self.changed:
+            return f"changed by hand: {', '.join(self.changed)}"
+        if self.fitted:
+            return f"calibrated to {self.rows}"
+        slow = self.layer_overhead or self.jitter or self.step_overhead
+        return "assumed constants" if self.gemm < 1.0 or slow else "upper bound"
+
+    @property
+    def reserved(self) -> float:
+        """Bytes beside the itemised ones, measured or ``RESERVE``, [byte]."""
+        return self.memory_offset or RESERVE
 
     def with_(self, **changes: Any) -> "Stack":
         """Return a copy with other constants.
@@ -141,18 +187,47 @@ class Stack:
         -------
         Stack
             The copy, [-]
+
+        Notes
+        -----
+        No constant can be changed and the measurement behind the others be kept: the
+        rows that set them set them together. A copy with another speed is therefore
+        labelled as changed by hand, and it has neither fitted rows nor a known error.
+
+        Examples
+        --------
+        >>> STACKS["megatron-2021"].with_(traffic=0.0).label
+        'changed by hand: traffic'
         """
+        for name in changes:
+            one_of("constant", name, [f.name for f in fields(self)])
+        moved = [
+            name
+            for name in changes
+            if name not in _ASIDE and changes[name] != getattr(self, name)
+        ]
+        if moved and "fitted" not in changes:
+            given = dict.fromkeys((*self.changed, *moved))
+            changes = {
+                "fitted": (), "rows": "", "source": "", "error": float("nan"),
+                "changed": tuple(given),
+            } | changes  # fmt: skip
         return replace(self, **changes)
+
+    def _kind(self, name: str) -> str:
+        if name in self.changed:
+            return "by hand"
+        return "fitted" if name in self.fitted else "assumed"
 
     def _repr_html_(self) -> str:
         rows = [
             [
                 f.name.replace("_", " "),
                 str(getattr(self, f.name)),
-                "fitted" if f.name in self.fitted else "assumed",
+                self._kind(f.name),
             ]
             for f in fields(self)
-            if f.name not in ("fitted", "rows", "source", "notes", "error", "name")
+            if f.name not in _ASIDE or f.name == "memory_offset"
         ]
         return html_table((self.name, "value", "kind"), rows, self.label)
 
@@ -160,14 +235,26 @@ class Stack:
 UNCALIBRATED = Stack(
     name="uncalibrated",
     tp_overlap=0.7,
-    dp_overlap=0.8,
-    notes="products at the best measured rate; overlap as in well-tuned stacks",
+    dp_overlap=1.0,
+    ep_overlap=1.0,
+    dispatch_bytes=1.0,
+    notes="products at the best measured rate; traffic of replicas and experts hidden "
+    "as far as there is work to hide it, that of tensors as in well-tuned stacks; "
+    "tokens sent to experts in 8 bits beside 8-bit products, as DeepSeek-V3 does",
 )
 """No constant fitted: what comes out is an upper bound on the speed."""
+TYPICAL = Stack(
+    name="typical",
+    tp_overlap=0.7,
+    dp_overlap=0.8,
+    notes="overlap as in well-tuned stacks, expert traffic in 16 bits and not hidden",
+)
+"""Where a calibration starts: no bound, for what is hidden cannot be fitted."""
 
 _COUNTED = ("gradient_bytes", "bucket", "logit_traffic")
 _NUMBERS = (
-    *FITTABLE, *_COUNTED, "tp_overlap", "dp_overlap", "memory_offset", "error",
+    *FITTABLE, *_COUNTED, "tp_overlap", "dp_overlap", "ep_overlap", "dispatch_bytes",
+    "memory_offset", "error",
 )  # fmt: skip
 
 
@@ -175,10 +262,11 @@ _NUMBERS = (
 def _table() -> dict[str, Stack]:
     found = {}
     for row in read_rows("stacks.csv"):
-        given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row[k]}
+        given: dict[str, Any] = {k: float(row[k]) for k in _NUMBERS if row.get(k)}
         given |= {k: row[k] for k in ("name", "rows", "source", "notes")}
         fitted = tuple(row["fitted"].split())
         given |= {k: row[k] == "1" for k in ("fused", "parallel_block", "head_counted")}
+        given["mixtures"] = row.get("mixtures") == "1"
         found[row["name"]] = Stack(fitted=fitted, **given)
     return found
 
@@ -222,5 +310,17 @@ def find_stack(which: Stack | str) -> Stack:
     -------
     Stack
         The stack, [-]
+
+    Raises
+    ------
+    ValueError
+        If it is neither a stack nor a known name.
     """
-    return STACKS[which] if isinstance(which, str) else which
+    if isinstance(which, str):
+        return STACKS[which]
+    if not isinstance(which, Stack):
+        raise ValueError(
+            f"stack={shown(which)} is no stack; give one of {', '.join(STACKS)}, or "
+            "one of your own from chinchilla_lab.cluster.calibrate"
+        )
+    return which

@@ -14,20 +14,22 @@ from chinchilla_lab.explorers.core import (
     Slider,
     Toggle,
 )
-from chinchilla_lab.figures.cluster_limits import (
-    BATCHES,
-    SEQ_LEN,
-    SIZES,
+from chinchilla_lab.figures.cluster_batch import (
     draw_scaling,
     draw_steps_examples,
-    equal_loss,
-    fastest_step,
-    fixed_and_each,
-    plan_tokens,
     series_scaling,
     series_steps_examples,
 )
 from chinchilla_lab.figures.cluster_memory import SHOWN_SHAPES
+from chinchilla_lab.figures.cluster_teams import (
+    BATCHES,
+    SEQ_LEN,
+    SIZES,
+    equal_loss,
+    fastest_step,
+    fixed_and_each,
+    plan_tokens,
+)
 from chinchilla_lab.figures.style import Series
 from chinchilla_lab.units import text
 

@@ -10,7 +10,7 @@ from chinchilla_lab.explorers.core import (
     Slider,
     Toggle,
 )
-from chinchilla_lab.figures.cluster_limits import (
+from chinchilla_lab.figures.cluster_failures import (
     draw_interval,
     draw_nodes,
     interval_used,

@@ -11,6 +11,7 @@ from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.schedule import schedule
 from chinchilla_lab.cluster.search import Ranking, search
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.figures.style import (
     BLUE,
@@ -24,6 +25,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
 )
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import GB
@@ -64,6 +66,10 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
 }
 COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 """Accelerators of the breakdown."""
+QUICK: dict[str, Any] = {
+    "zero": (1, 3), "n_chunks": (1, 2, 4), "micro_batch": (1, 2),
+}  # fmt: skip
+"""Fewer chunks and micro-batches, for searches at the speed of the hand."""
 _NOTHING = (np.ones(3), np.zeros(3))
 _BARS = 5
 
@@ -126,9 +132,7 @@ def best_layouts(
         Try fewer chunks and micro-batches, [-]
     """
     shape = gpt_like(n_layers, d_model)
-    few: dict[str, Any] = (
-        {"zero": (1, 3), "n_chunks": (1, 2, 4), "micro_batch": (1, 2)} if quick else {}
-    )
+    few: dict[str, Any] = QUICK if quick else {}
     cluster = Cluster(
         accelerator=chip, n_accelerators=n, scaleout_bandwidth=network * GB
     )
@@ -139,6 +143,29 @@ def best_layouts(
         )  # fmt: skip
     except InfeasibleError as refusal:
         return str(refusal)
+
+
+@lru_cache(maxsize=64)
+def quick_steps(
+    n_layers: float, d_model: float, batch: int, network: float, stack: str
+) -> tuple[StepTime | None, ...]:
+    """Return the step of the best layout on each of :data:`COUNTS` accelerators.
+
+    The same as :func:`best_layouts` with ``quick``, all clusters in one pass; None
+    where no layout divides and fits.
+    """
+    shape = gpt_like(n_layers, d_model)
+    clusters = [
+        Cluster(
+            accelerator="h100-sxm-80gb", n_accelerators=n,
+            scaleout_bandwidth=network * GB,
+        )
+        for n in COUNTS
+    ]  # fmt: skip
+    found = fastest_layouts(
+        [Job(shape, batch, c) for c in clusters], 4096, stack, **QUICK
+    )
+    return tuple(None if one is None else one.step for one in found)
 
 
 # schedules
@@ -239,12 +266,12 @@ def plot_schedules(pp: int, n_micro_batches: int, n_chunks: int) -> Drawing:
             _fill_passes(ax, part, gid=False, labels=label == list(parts)[-1])
         ax.axvline(1.0, color=INK, lw=1, ls=":")
         ax.set_xlim(0.0, 1.5)
-        ax.set_ylim(-0.05, 2.75)
+        ax.set_ylim(-0.05, 2.2)
         ax.set_yticks([1.65, 0.5], list(parts))
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False)
         ax.set_xlabel("time over a step without bubble")
-        ax.legend(loc="upper center", ncols=3, fontsize=7.5)
+        legend_above(ax, ncols=3, rows=2)
 
     return draw_on_figure(draw, series)
 
@@ -262,14 +289,12 @@ def series_breakdown(
 ) -> Series:
     """Return shares of the step of the best layout against accelerators, stacked."""
     sizes, shares = [], []
-    for count in COUNTS:
-        found = best_layouts(
-            n_layers, d_model, count, batch, network=network, stack=stack, quick=True
-        )
-        if isinstance(found, Ranking):
+    steps = quick_steps(n_layers, d_model, batch, network, stack)
+    for count, step in zip(COUNTS, steps, strict=True):
+        if step is not None:
             sizes.append(float(count))
-            each = grouped(found.best)
-            shares.append([100.0 * t / found.best.seconds for t in each.values()])
+            each = grouped(step)
+            shares.append([100.0 * t / step.seconds for t in each.values()])
     series: Series = {}
     if len(sizes) < 2:
         series = {f"area-{i}": _NOTHING for i in range(len(GROUPS))}

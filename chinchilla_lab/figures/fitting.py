@@ -20,6 +20,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
     log_axis,
 )
 from chinchilla_lab.fitting import FittedLossLaw, Runs, isoflop_bias
@@ -245,7 +246,7 @@ def plot_intervals() -> Drawing:
         ax.invert_yaxis()
         ax.set_xlim(0.25, 0.5)
         ax.set_xlabel("exponent")
-        ax.legend(loc="lower right")
+        legend_above(ax, ncols=2)
 
     drawing = draw_on_figure(draw, series, height=3.0)
     drawing.figure.subplots_adjust(left=0.27)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from chinchilla_lab.cluster.accelerators import Price
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import Layout
@@ -105,13 +106,14 @@ def run_plan(n: int, network: float, rate: float, price: float, kind: str) -> Pl
     reliable = DEFAULT_RELIABILITY.with_(
         failures_per_node_day=rate, band=(min(rate, 3.79e-3), max(rate, 23.7e-3))
     )
+    asked = Price(low=price, high=price, date="2026-05", source="own")
     layout = None
     if kind == "default":
         stages = {64: 1, 512: 2, 16384: 16}[n]
         layout = Layout(tp=8, pp=stages, dp=n // 8 // stages, recompute="full", zero=1)
         reliable = reliable.with_(restart=900.0, interval=3600.0)
     return typed_plan(
-        machine, shape, D, batch, layout, price=price, reliability=reliable
+        machine, shape, D, batch, layout, price=asked, reliability=reliable
     )
 
 

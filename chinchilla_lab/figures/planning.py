@@ -30,7 +30,13 @@ from chinchilla_lab.planning.plans import default_stack
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import Sensitivity, sensitivity
-from chinchilla_lab.planning.sizes import by_size, coarse_batch, naive_size, time_at
+from chinchilla_lab.planning.sizes import (
+    by_size,
+    coarse_batch,
+    naive_size,
+    time_at,
+    times_at,
+)
 from chinchilla_lab.units import DAY, GB
 
 if TYPE_CHECKING:
@@ -120,7 +126,7 @@ class SizeStudy:
     def factors(self) -> Array:
         """Time of every shape to the loss of the best, over the best, [-]."""
         assert self.best is not None  # asked where something fits
-        return np.array([time_at(self.best, p) for p in self.every])
+        return times_at(self.best, self.every)
 
     @property
     def median_shape(self) -> float:
@@ -166,14 +172,16 @@ def size_study(
     middle = round(np.log(problem.first_size()) / STEP)
     rungs = range(middle - round(REACH / STEP), middle + round(REACH / STEP) + 1)
     sizes = np.exp(STEP * np.array(rungs))
-    every: list[Plan] = []
-    plans: list[Plan] = []
-    for N in sizes:
-        made = by_size(problem, [float(N)], 0.03, 3 if search else 1, every=True)
-        every += made
-        plans += [min(made, key=lambda p: p.score)] if made else []
-    if not plans:
+    every = by_size(problem, sizes, 0.03, 3 if search else 1, every=True)
+    if not every:
         return SizeStudy()
+    best_of: dict[int, Plan] = {}
+    for p in every:
+        assert p.shape is not None  # candidates have a shape
+        rung = round(np.log(p.shape.params().total) / STEP)
+        if rung not in best_of or p.score < best_of[rung].score:
+            best_of[rung] = p
+    plans = list(best_of.values())
     best = min(plans, key=lambda p: p.score)
     wanted, _, _ = naive_size(best, IDEAL)
     return SizeStudy(

@@ -32,6 +32,7 @@ __all__ = [
     "Drawing",
     "Series",
     "draw_on_figure",
+    "legend_above",
     "log_axis",
     "new_figure",
 ]
@@ -115,6 +116,28 @@ def new_figure(width: float = 3.7, height: float = 2.9) -> "tuple[Figure, Axes]"
         top=1.0 - 0.12 / height,
     )
     return figure, axes
+
+
+def legend_above(ax: "Axes", ncols: int, rows: int = 1) -> None:
+    """Put the legend above the axes, where no line can run through it.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes of a figure of their own, [-]
+    ncols : int
+        Columns of the legend, [-]
+    rows : int, optional
+        Lines that these columns take, for which room is made, [-]
+    """
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=ncols, fontsize=8,
+        columnspacing=1.2, borderaxespad=0.4,
+    )  # fmt: skip
+    height = ax.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
+    ax.get_figure(root=True).subplots_adjust(  # type: ignore[union-attr]
+        top=1.0 - (0.16 + 0.18 * rows) / height
+    )
 
 
 def log_axis(

@@ -26,6 +26,12 @@ from chinchilla_lab.inference.factors import (
     factors_for_size,
     least_token_factor,
 )
+from chinchilla_lab.inference.fleet import (
+    Service,
+    fewest_accelerators,
+    measured_slowdown,
+    service,
+)
 from chinchilla_lab.inference.lifetime import (
     BAND,
     FLOP_PER_NT,
@@ -75,6 +81,7 @@ __all__ = [
     "ReleasedModels",
     "Roofline",
     "ServedModel",
+    "Service",
     "ServingCost",
     "ServingHardware",
     "TrainingCost",
@@ -86,6 +93,7 @@ __all__ = [
     "equal_spend",
     "factors_for_demand",
     "factors_for_size",
+    "fewest_accelerators",
     "implied_demand",
     "kv_bytes_per_token",
     "largest_batch",
@@ -95,6 +103,7 @@ __all__ = [
     "lifetime_at",
     "lifetime_optimal",
     "lifetime_spread",
+    "measured_slowdown",
     "overhead",
     "pass_at",
     "pass_at_tail",
@@ -103,6 +112,7 @@ __all__ = [
     "roofline_checks",
     "sampled_optimal",
     "samples_for",
+    "service",
     "single_stream_limit",
     "size_floor",
     "slowdown",

@@ -138,12 +138,12 @@ class Lifetime:
         return [
             [
                 self.law.label,
-                text(t, "token") if t else "0 token",
+                text(t, "token").removesuffix(" token") if t else "0",
                 text(n, "parameter"),
                 text(d, "token"),
                 f"{loss:.4f}",
-                text(train, "FLOP"),
-                text(serve, "FLOP") if serve else "0 FLOP",
+                text(train, "FLOP").removesuffix(" FLOP"),
+                text(serve, "FLOP").removesuffix(" FLOP") if serve else "0",
                 f"{k:.3f}",
                 f"{saved:.2%}",
             ]

@@ -670,13 +670,21 @@ class RepeatedDataLaw(UniqueDataLaw):
 
     def _worn(self, N: Array, effective: Array, unique: Array) -> Array:
         """Loss when surplus parameters wear out and the tokens already did."""
+        return self.base._loss(self._params(N, unique), effective)
+
+    def _params(self, N: Array, unique: Array) -> Array:
+        """Parameters that would do as well if none were surplus."""
         used = np.minimum(N, self._useful(unique))
         surplus = used * self.R_N * -np.expm1(-(N / used - 1.0) / self.R_N)
-        return self.base._loss(used + surplus, effective)
+        return used + surplus
 
     def _tokens(self, unique: Array, epochs: Array) -> Array:
         repeats = self.R_D * -np.expm1(-(epochs - 1.0) / self.R_D)
         return unique * (1.0 + repeats)
+
+    def _epochs(self, unique: Array, effective: Array) -> Array:
+        """Return the inverse of :meth:`_tokens`; NaN or infinite beyond its ceiling."""
+        return 1.0 - self.R_D * np.log1p(-(effective / unique - 1.0) / self.R_D)
 
     def effective_tokens(self, unique: ArrayLike, epochs: ArrayLike) -> Array:
         """Fresh tokens that would serve as well as some epochs of unique ones.

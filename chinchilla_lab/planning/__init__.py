@@ -35,14 +35,10 @@ from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
 from chinchilla_lab.planning.shift import (
-    MeasuredShift,
     Shift,
-    SizeShift,
-    best_on_curve,
     measured_shift,
     mfu_slope,
     shift,
-    size_shift,
 )
 from chinchilla_lab.planning.sizes import (
     by_size,
@@ -64,17 +60,14 @@ __all__ = [
     "Lever",
     "LeverTable",
     "Levers",
-    "MeasuredShift",
     "Plan",
     "Problem",
     "Report",
     "RunEstimate",
     "Sensitivity",
     "Shift",
-    "SizeShift",
     "Steps",
     "Worth",
-    "best_on_curve",
     "by_size",
     "choose",
     "closure",
@@ -95,7 +88,6 @@ __all__ = [
     "sensitivity",
     "shift",
     "side_by_side",
-    "size_shift",
     "solve",
     "solve_at",
     "sweep",

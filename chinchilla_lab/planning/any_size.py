@@ -16,22 +16,33 @@ __all__: list[str] = []
 
 Array = NDArray[np.float64]
 POINTS, ZOOMS = 241, 6
+# losses closer than this are one [nats/token]: where repeats and surplus parameters add
+# nothing, sizes far apart differ by less, and the last float would choose among them
+ONE_LOSS = 1e-9
 
 
 def any_size(problem: Problem) -> Plan:
-    """Solve for any real N at a given utilisation: zoom a grid in ln N."""
+    """Solve for any real N at a given utilisation: zoom a grid in ln N.
+
+    Where several sizes of the grid reach one loss, the smallest that does is taken.
+    """
     assert problem.utilisation is not None  # the problem was checked
-    share = problem.utilisation
+    share = problem.utilisation * problem.busy
     start = np.log(problem.first_size())
     low, high = start - np.log(1e3), start + np.log(1e2)
-    sizes = np.empty(0)
-    for _ in range(ZOOMS):
+    sizes, enough, flat = np.empty(0), np.nan, False
+    for zoom in range(ZOOMS):
         sizes = np.linspace(low, high, POINTS)
         scores = _scores(problem, np.exp(sizes), share)
         if not np.any(np.isfinite(scores)):
             _refuse_any(problem, share)
-        i = int(np.nanargmin(scores))
-        low, high = sizes[max(i - 1, 0)], sizes[min(i + 1, len(sizes) - 1)]
+        i, last = int(np.nanargmin(scores)), POINTS - 1
+        if zoom == 0:
+            enough = scores[i] + ONE_LOSS
+            flat = problem.objective == "loss" and int(np.sum(scores <= enough)) > 2
+        if flat:
+            i = last = int(np.argmax(scores <= enough))
+        low, high = sizes[max(i - 1, 0)], sizes[min(i + 1, last)]
     N = float(np.exp(sizes[i]))
     made = finish(
         problem, None, None, None, share, problem.peak * share / (FLOP_PER_ND * N), N

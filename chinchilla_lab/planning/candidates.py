@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chinchilla_lab.allocation.solving import additive
+from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
@@ -24,8 +25,18 @@ NEAR = 0.25  # reach of the second pass around the best of the first
 MOST_NEAR = 160  # shapes of the second pass
 # plans whose loss differs by less than this share of the compute are told apart by time
 SAME = 2e-3
-# losses that worn-out repeats cannot tell apart [nats/token]
+# how close to its floor a size whose repeats are worn out is trained [nats/token]
 ALIKE = 1e-5
+
+
+def counted(problem: Problem, shape: TransformerShape) -> float:
+    """Return N as the law of a problem counts it, [parameter].
+
+    Laws of dense models know no idle experts: a mixture is held against them by what a
+    token uses, its idle experts left out.
+    """
+    n, counts = shape.params(), problem.law.N_counts
+    return float(n.meanings()[counts] - (0 if counts == "active" else n.idle))
 
 
 @cache
@@ -47,6 +58,22 @@ def usual_shapes(
     with suppress(ValueError):
         few.append(shape_for(wanted, family))
     return tuple(dict.fromkeys(few))
+
+
+def mixture_notes(law: LossLaw) -> list[str]:
+    """Say what is assumed of a mixture of experts."""
+    notes = [
+        "tokens are spread evenly over experts; step constants are of dense models"
+    ]
+    if law.N_counts == "active":
+        notes.append(f"N is what a token uses, as {law.label} counts")
+    else:
+        notes.append(
+            f"N is what a token uses: {law.label} is of dense models and does not know "
+            "what idle experts add, so it says too high a loss; for a law that does, "
+            "laws.variants.LUDZIEJEWSKI_2025"
+        )
+    return notes
 
 
 def ladder_steps(problem: Problem, low: float, high: float) -> list[TransformerShape]:
@@ -83,12 +110,6 @@ def best_first(problem: Problem, plans: Iterable[Plan]) -> list[Plan]:
         slack = SAME * 0.2 * (ranked[0].loss - floor)
         close = [p for p in ranked if p.score <= ranked[0].score + slack]
         ranked = sorted(close, key=lambda p: p.seconds) + ranked[len(close) :]
-    elif problem.objective == "loss" and ranked:
-        top = ranked[0]
-        limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
-        if limit.worn_out(top.N, top.D / top.waste):
-            close = [p for p in ranked if p.score <= top.score + 2.0 * ALIKE]
-            ranked = sorted(close, key=lambda p: p.seconds) + ranked[len(close) :]
     seen: set[Any] = set()
     kept = []
     for p in ranked:
@@ -101,14 +122,15 @@ def best_first(problem: Problem, plans: Iterable[Plan]) -> list[Plan]:
 def candidate(problem: Problem, shape: TransformerShape, batch: int) -> Plan | None:
     """Return the plan of a shape, or None if it cannot meet the limits."""
     if problem.utilisation is not None:
-        speed, share = None, problem.utilisation
+        speed, share = None, problem.utilisation * problem.busy
         active = shape.params().active
         rate = problem.peak * share / (FLOP_PER_ND * active)
     else:
         speed = fastest(problem, shape, batch)
         if speed is None:
             return None
-        share, rate = speed.utilisation, speed.tokens_per_second
+        share = speed.utilisation * problem.busy
+        rate = speed.tokens_per_second
     return finish(problem, shape, batch, speed, share, rate)
 
 
@@ -122,16 +144,14 @@ def finish(
     N: float | None = None,
 ) -> Plan | None:
     """Give a shape and its speed the tokens that the limits allow or the loss needs."""
-    if share > 1.0:
+    if share > problem.busy:
         raise ValueError(
-            f"6ND would reach {share:.0%} of the dense peak of "
+            f"6ND would reach {share / problem.busy:.0%} of the dense peak of "
             f"{problem.cluster.chip.name}: no run can; check its peak, whether it is "
             "sparse, and the measured products"
         )
     size = (
-        float(shape.params().meanings()[problem.law.N_counts])
-        if N is None and shape is not None
-        else float(N or 0.0)
+        counted(problem, shape) if N is None and shape is not None else float(N or 0.0)
     )
     active = size if shape is None else float(shape.params().active)
     limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
@@ -149,9 +169,9 @@ def finish(
         if per_step:
             D = np.floor(D / per_step * (1 + 1e-12)) * per_step
         if D > 0.0 and limit.worn_out(size, D / waste):
-            # repeats beyond this gain nothing: stop at the same loss
-            reached = float(limit.loss(np.asarray(size), np.asarray(D / waste)))
-            enough = float(limit.tokens(np.asarray(size), reached + ALIKE)) * waste
+            # repeats beyond this gain nothing, however much time there is
+            least = limit.floor(size) + ALIKE
+            enough = float(limit.tokens(np.asarray(size), least)) * waste
             if per_step and np.isfinite(enough):
                 enough = np.ceil(enough / per_step) * per_step
             D = enough if enough < D else D
@@ -176,6 +196,12 @@ def finish(
         "lifetime": (seconds + served) * hourly,
     }[problem.objective]
     notes = []
+    if shape is not None and shape.n_experts > 1:
+        notes += mixture_notes(problem.law)
+    elif shape is not None and problem.law.N_counts == "active":
+        notes.append(
+            f"{problem.law.label} counts what a token uses; the shape is dense"
+        )
     unique = problem.unique_tokens
     if unique is not None and D / unique > FOLLOWED_EPOCHS:
         notes.append(
@@ -194,6 +220,10 @@ def finish(
         notes.append(f"utilisation {problem.utilisation:.0%} is assumed, not modelled")
     if problem.inference_tokens and problem.serving_utilisation is None:
         notes.append("serving at the utilisation of training")
+    paid = problem.budget is not None or problem.objective == "lifetime"
+    if problem.inference_tokens and not paid:
+        notes.append("serving is priced and does not move the plan: no budget, and not "
+                     "objective='lifetime'")  # fmt: skip
     return Plan(
         problem=problem, N=size, D=D, loss=loss, seconds=seconds, utilisation=share,
         goodput=keeps, score=float(score), shape=shape, speed=speed, batch=batch,

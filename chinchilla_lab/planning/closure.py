@@ -138,6 +138,7 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
     Compute is checked against hours times rate, tokens against whole steps times batch
     (to a thousandth, since typed tokens are rounded), memory against the limit and the
     card, whichever is less.
+    Idle accelerators are paid for: hours count all of the cluster.
 
     Examples
     --------
@@ -185,9 +186,16 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
         layout = plan.speed.step.layout
         found.append(
             Identity(
-                name="tp x pp x dp x cp = accelerators",
-                left=float(layout.n_accelerators), right=float(p.n), unit="count",
-                rtol=0.0,
+                name="tp x pp x dp x cp = accelerators at work",
+                left=float(layout.n_accelerators), right=float(p.working),
+                unit="count", rtol=0.0,
+            )
+        )  # fmt: skip
+        found.append(
+            Identity(
+                name="accelerators at work within the cluster",
+                left=float(p.working), right=float(p.n), unit="count", rtol=0.0,
+                at_most=True,
             )
         )  # fmt: skip
     for name, left, right, unit in (

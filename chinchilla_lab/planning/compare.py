@@ -96,21 +96,28 @@ class Comparison(Shown):
 
     def to_markdown(self) -> str:
         """Return the records as a Markdown table, one column a plan, for people."""
-        cells = self._cells()
+        cells = self._cells(fold=False)
         return markdown_table(cells.header, cells.rows)
 
-    def _cells(self) -> Cells:
+    def _cells(self, fold: bool = True) -> Cells:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        rows = []
+        rows, same = [], []
         for name in self._names():
             cells = [_shown(_unit(name, r), r.get(name)) for r in self.records]
-            if name != "label" and any(cells):
-                rows.append([_head(name, self.records[0]), *cells])
+            if name == "label" or not any(cells):
+                continue  # what no plan knows needs no row
+            head = _head(name, self.records[0])
+            if fold and len(cells) > 1 and len(set(cells)) == 1:
+                same.append(f"{head} {cells[0]}")
+            else:
+                rows.append([head, *cells])
         word = (
             "the same compute within 5 %"
             if self.same_compute
             else f"compute differs by a factor of {self.compute_ratio:.2f}"
         )
+        if same:
+            word += f"; the same for all: {', '.join(same)}"
         return Cells(("", *heads), rows, word if len(self.records) > 1 else "")
 
 

@@ -88,7 +88,7 @@ def from_defaults(plan: Plan) -> Steps:
     held: dict[str, tuple[Any, ...]] = {
         "micro_batch": (1,), "n_chunks": (1,), "recompute": ("full",)
     }  # fmt: skip
-    widest = min(8, p.cluster.domain_size)
+    widest = min(8, p.job.domain_size)
     cuts = [t for t in range(widest, 0, -1) if shape.n_heads % t == 0]
     held["tp"] = next(
         (

@@ -234,19 +234,19 @@ def _model_factors(plan: Plan, rng: np.random.Generator, draws: int) -> Array:
     p, speed = plan.problem, plan.speed
     if speed is None or plan.shape is None or plan.batch is None:
         return np.ones(draws)
-    own = _own_error(p.stack, p.n, rng, draws)
+    own = _own_error(p.stack, p.working, rng, draws)
     if p.stack_given:
         return own
     # nobody said which software: every stack of that kind is as likely
     made = [own]
     others = [k for k in OTHERS if k.split("-")[-1] in p.cluster.chip.id]
-    for name in (*FAMILY, *(others if p.n <= OTHERS_UP_TO else [])):
+    for name in (*FAMILY, *(others if p.working <= OTHERS_UP_TO else [])):
         stack = STACKS[name]
         other = fastest(p.with_(stack=stack), plan.shape, plan.batch)
         if name == p.stack.name or other is None:
             continue
         ratio = other.step.seconds / speed.step.seconds
-        made.append(ratio * _own_error(stack, p.n, rng, draws))
+        made.append(ratio * _own_error(stack, p.working, rng, draws))
     which = rng.integers(len(made), size=draws)
     return np.asarray(np.stack(made)[which, np.arange(draws)])
 
@@ -258,11 +258,11 @@ def _failure_factors(plan: Plan, rng: np.random.Generator, draws: int) -> Array:
         return np.ones(draws)
     low, high = np.log(np.maximum(reliable.band, 1e-12))
     rates = np.exp(np.linspace(low, high, 9))
-    kept = np.array([_share(reliable, float(r), plan.problem.n) for r in rates])
+    kept = np.array([_share(reliable, float(r), plan.problem.working) for r in rates])
     log_rate = rng.uniform(low, high, draws)
     share = np.interp(log_rate, np.log(rates), kept)
     # chance: the number of failures scatters as Poisson's, each costs the same
-    mean = plan.seconds / reliable.mean_time(plan.problem.n)
+    mean = plan.seconds / reliable.mean_time(plan.problem.working)
     if mean <= 0.0:
         return plan.goodput.share / share
     drawn = rng.poisson(mean, draws) / max(mean, 1e-12)

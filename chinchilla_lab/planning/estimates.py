@@ -69,7 +69,7 @@ def estimate_run(
     cluster: Cluster,
     utilisation: float | None = None,
     like: tuple[float, float, float] | None = None,
-    price: Price | float | tuple[float, float] | None = None,
+    price: Price | str | None = None,
     dtype: str = "bf16",
 ) -> RunEstimate:
     r"""Estimate days, hours and dollars of a run.
@@ -89,8 +89,9 @@ def estimate_run(
     like : tuple of float, optional
         N, D and accelerator-hours of a run on the same chip whose utilisation to take,
         [parameter, token, h]
-    price : Price or float or tuple of float, optional
-        Rental; by default the chip's, where one is known, [USD/h]
+    price : Price or str, optional
+        Rental, or words such as ``"2.5@2026-11"``; by default the chip's, where one is
+        known, [USD/h]
     dtype : {"bf16", "fp8", "tf32"}, optional
         Format whose peak is taken, [-]
 

@@ -14,7 +14,7 @@ from chinchilla_lab.cluster.local_training import bandwidth_saving, loss_ratio
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.pricing import DIFFERENCE, Lever, Pricing, Published
 from chinchilla_lab.planning.problem import Problem
-from chinchilla_lab.planning.speed import fastest
+from chinchilla_lab.planning.speed import fastest, search_all
 from chinchilla_lab.shape.family import shapes_near
 from chinchilla_lab.units import DAY, HOUR
 
@@ -242,11 +242,11 @@ def _accelerators(c: Pricing) -> Iterator[Lever]:
         ("twice the accelerators", 2.0),
         ("half the accelerators", 0.5),
     ):
-        n = int(c.problem.n * times)
-        if n != c.problem.n * times:
-            yield c.absent(name, f"{c.problem.n} do not halve")
+        other = c.times(times)
+        if other is None:
+            yield c.absent(name, f"{c.problem.working} do not halve")
             continue
-        other = c.with_cluster(n_accelerators=n)
+        n = other.n
         factor = c.factor(other, c.of(other))
         slower = SLOWER_DOUBLED ** (1.0 if times > 1.0 else -1.0)
         yield c.lever(
@@ -258,13 +258,13 @@ def _accelerators(c: Pricing) -> Iterator[Lever]:
 
 def _batches(c: Pricing) -> Iterator[Lever]:
     p, b = c.problem, c.batch
-    twice = divisible_batch(2 * b, p.n, "most")
+    twice = divisible_batch(2 * b, p.working, "most")
     yield c.lever(
         "twice the batch", c.factor(p, c.of(p, twice), twice), c.over_stacks(p, twice),
         pulled=False, note=f"{twice:,} sequences",
     )  # fmt: skip
     yield _warm_up(c)
-    capped = divisible_batch(max(1, SMALL_BATCH // p.seq_len), p.n, "most")
+    capped = divisible_batch(max(1, SMALL_BATCH // p.seq_len), p.working, "most")
     name = "batch above 4.2M tokens"
     if capped >= b:
         yield c.absent(name, "the batch is not above")
@@ -285,7 +285,7 @@ def _warm_up(c: Pricing) -> Lever:
     grown = p
     if p.critical_batch is not None:
         grown = p.with_(critical_batch=p.critical_batch * times)
-    larger = divisible_batch(int(c.batch * times + 0.5), p.n, "most")
+    larger = divisible_batch(int(c.batch * times + 0.5), p.working, "most")
     made = [
         (f, batch)
         for batch in dict.fromkeys((larger, c.batch))
@@ -324,7 +324,7 @@ def _failures(c: Pricing) -> Iterator[Lever]:
     ) -> Lever:  # fmt: skip
         def factor(rate: float) -> float:
             one, two = (
-                r.with_(failures_per_node_day=rate).goodput(c.problem.n).share
+                r.with_(failures_per_node_day=rate).goodput(c.problem.working).share
                 for r in (reliable, other)
             )
             return one / two
@@ -354,7 +354,7 @@ def _failures(c: Pricing) -> Iterator[Lever]:
         yield row(names[1], reliable.with_(interval=often), pulled=False,
                   note="one in five minutes" if often else "best interval")  # fmt: skip
     # a restart waits for no repair where a spare node is ready
-    nodes = -(-c.problem.n // reliable.node_size)
+    nodes = -(-c.problem.working // reliable.node_size)
     ready = spares(nodes, reliable.failures_per_node_day, repair=DAY)
     more = 1.0 + ready * reliable.node_size / c.problem.n
     words = f"{ready} spare nodes paid" if ready != 1 else "1 spare node paid"
@@ -370,13 +370,15 @@ def _failures(c: Pricing) -> Iterator[Lever]:
 def _shape(c: Pricing) -> Lever:
     """Compare shapes of equal size at equal compute."""
     family = c.problem.shape_family or "llama"
-    total, active = (float(getattr(c.shape.params(), k)) for k in ("total", "active"))
-    near = [s for _, s in shapes_near(total, NEAR, family)[:MOST_SHAPES]]
+    active = float(c.shape.params().active)
+    near = [s for _, s in shapes_near(active, NEAR, family)[:MOST_SHAPES]]
+    if c.searched:
+        search_all((c.problem, s, c.batch) for s in near)
     name, told = "shape", MEASURED["shape"]
     found = [(v.utilisation, s) for s in near if (v := c.of(c.problem, shape=s))]
     if not found:
         return c.absent(name, "no shape of this size runs in this layout", told)
-    own = c.plan.utilisation
+    own = c.speed.utilisation
     best, shape = max(found, key=lambda f: f[0])
     if best > own * (1.0 + SAME_SHAPE):
         size = float(shape.params().active) / active

@@ -1,7 +1,7 @@
 """The loss that a plan reaches when its tokens repeat, and the tokens for a loss."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -17,11 +17,12 @@ from chinchilla_lab.units import text
 __all__ = ["DataLimit"]
 
 Array = NDArray[np.float64]
-HALVINGS = 48  # of ln(1e4): down to the last digits
-FLAT = 1e-4  # nats that a doubling of worn tokens must gain to count
+FLAT = 1e-4  # nats that more worn tokens, or a larger model, must gain to count
+MOST_EPOCHS, LARGE = 1e4, 1e18  # where repeats and parameters have worn out entirely
 L = TypeVar("L", bound=Law)
 
 
+@lru_cache(maxsize=64)
 def silent(law: L) -> L:
     """Return a law that does not warn: a search asks it far and wide.
 
@@ -109,21 +110,43 @@ class DataLimit:
         n = np.asarray(N, dtype=np.float64)
         if self.unique is None:
             return tokens_for_loss(silent(self.law), n, L, infeasible="nan")
-        fresh, _ = self._parts
+        fresh, worn = self._parts
         plain = np.asarray(tokens_for_loss(silent(fresh), n, L, infeasible="nan"))
         if np.all(plain <= self.unique):
             return plain[()]
-        # beyond the unique tokens: bisect between one epoch and ten thousand
-        low = np.full(n.shape, np.log(self.unique))
-        high = low + np.log(1e4)
-        reached = np.asarray(self.loss(n, np.exp(high))) <= L
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            above = np.asarray(self.loss(n, np.exp(middle))) > L
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        again = np.where(reached, np.exp(high), np.nan)
-        with np.errstate(invalid="ignore"):
-            return np.where(plain <= self.unique, plain, again)[()]
+        # beyond the unique tokens the size counts as far as it works; the fresh tokens
+        # that it would need turn into passes
+        U = np.asarray(self.unique)
+        base = silent(worn.base)
+        wanted = tokens_for_loss(base, worn._params(n, U), L, infeasible="nan")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            epochs = worn._epochs(U, np.asarray(wanted))
+            again = np.where(epochs <= MOST_EPOCHS, epochs * U, np.nan)
+            return np.where(plain <= U, plain, again)[()]
+
+    def floor(self, N: float | None = None) -> float:
+        """Return the loss that no number of repeats gets below.
+
+        Parameters
+        ----------
+        N : float, optional
+            Parameters, counted as the law says; None for the best size, which is any
+            large one, since parameters wear out too, [parameter]
+
+        Returns
+        -------
+        float
+            Loss; minus infinity without a limit of unique tokens, [nats/token]
+        """
+        if self.unique is None:
+            return -np.inf
+        size = LARGE if N is None else N
+        return float(self.loss(np.asarray(size), np.asarray(self.unique * MOST_EPOCHS)))
+
+    @property
+    def as_good_as_floor(self) -> float:
+        """Loss so close to the floor that more time is not worth it, [nats/token]."""
+        return self.floor() + FLAT
 
     def worn_out(self, N: float, D: float) -> bool:
         """Say whether twice the tokens would lower the loss no more.

@@ -1,7 +1,7 @@
 """What a team asks: the best plan, or what a plan of its own would take."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.cluster.step import step_time
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.laws.published import DEFAULT
-from chinchilla_lab.planning.candidates import finish
+from chinchilla_lab.planning.candidates import finish, mixture_notes
+from chinchilla_lab.planning.idle import most_useful
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Objective, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
-from chinchilla_lab.planning.speed import Speed, fastest, typed_speed
+from chinchilla_lab.planning.speed import Speed, typed_speed
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND
 
@@ -58,9 +59,57 @@ def default_stack(cluster: Cluster) -> str:
     return "simumax-b200" if blackwell else "megatron-bridge"
 
 
+def _refuse_unused(problem: Problem) -> None:
+    """Refuse arguments that nothing would look at: silence would look like an answer.
+
+    Defaults are let through, and so are those that only say how to search.
+    """
+    p = problem
+    rules: list[tuple[bool, str, tuple[str, ...]]] = [
+        (
+            p.objective == "loss",
+            "with objective='loss', which finds the least loss within the limits; ask "
+            "objective='time' or 'cost' for the soonest or cheapest way to it",
+            ("target_loss",),
+        ),
+        (
+            p.shape_family is None,
+            "with shape_family=None, which plans any N without steps or layouts; name "
+            "a family",
+            ("seq_len", "batch_limit", "critical_batch"),
+        ),
+        (
+            p.utilisation is not None,
+            "where utilisation is given, which stands in for the search of layouts; "
+            "leave utilisation out",
+            ("memory_limit", "recipe", "options", "stack_given"),
+        ),
+        (
+            not p.inference_tokens,
+            "without tokens to serve; give inference_tokens",
+            ("serving_utilisation",),
+        ),
+    ]
+    defaults = {f.name: f.default for f in fields(Problem)} | {
+        "options": {}, "stack_given": False,
+    }  # fmt: skip
+    for applies, why, names in rules:
+        for name in names:
+            value = getattr(p, name)
+            if not applies or value == defaults[name]:
+                continue
+            if name == "batch_limit" and np.isposinf(value):
+                continue
+            shown = f"stack={p.stack.name!r}" if name == "stack_given" else (
+                f"{name}={value!r}"
+            )  # fmt: skip
+            raise ValueError(f"{shown} counts for nothing {why}, or drop it")
+
+
 def plan(
     cluster: Cluster,
     *,
+    n_working: int | None = None,
     law: LossLaw = DEFAULT,
     objective: Objective = "loss",
     deadline: float | None = None,
@@ -78,7 +127,7 @@ def plan(
     recipe: Recipe | str = "mixed-adam",
     memory_limit: float | None = None,
     reliability: Reliability | None = DEFAULT_RELIABILITY,
-    price: Price | float | tuple[float, float] | None = None,
+    price: Price | str | None = None,
     utilisation: float | None = None,
     serving_utilisation: float | None = None,
     options: dict[str, Sequence[Any]] | None = None,
@@ -97,6 +146,8 @@ def plan(
     ----------
     cluster : Cluster
         The machine, [-]
+    n_working : int, optional
+        Accelerators that work, the rest idle; by default as many as are best, [-]
     law : LossLaw, optional
         Law with a loss, published or fitted, [-]
     objective : {"loss", "time", "cost", "lifetime"}, optional
@@ -115,7 +166,8 @@ def plan(
     inference_tokens : float, optional
         Tokens to be served, 2N FLOP each, [token]
     shape_family : str, optional
-        Key of ``shape.FAMILIES``; None for any N, with ``utilisation``, [-]
+        Key of ``shape.FAMILIES``, mixtures of experts among them; None for any N, with
+        ``utilisation``, [-]
     seq_len : int, optional
         Tokens of a sequence, [token]
     batch_limit : float, optional
@@ -132,7 +184,7 @@ def plan(
         Bytes that a job may fill on an accelerator, [byte]
     reliability : Reliability, optional
         Failures and checkpoints; None for a machine that never fails, [-]
-    price : Price or float or tuple of float, optional
+    price : Price or str, optional
         Rental; by default the range of the chip, [USD/h]
     utilisation : float, optional
         Share of the dense peak that 6ND reach, in place of a search of layouts, [-]
@@ -158,20 +210,34 @@ def plan(
     InfeasibleError
         If nothing meets the limits; the message says what would.
     ValueError
-        If nothing limits the objective, or a figure is missing.
+        If nothing limits the objective, a figure is missing, or an argument is given
+        that this objective does not look at.
 
     Notes
     -----
     Shapes come from a family in which heads divide and MLPs tile; every one is given
     its own search of layouts, since a single shape for each N shows divisibility and
     not scaling. Up to the batch limit examples are taken to be equally good; with
-    ``critical_batch`` they cost 1 + B / B_c. Serving costs 2NT. The bound in time is
+    ``critical_batch`` they cost 1 + B / B_c. Serving costs 2NT; it moves the plan where
+    it is paid for, by ``budget`` or ``objective="lifetime"``. The bound in time is
     ``deadline`` and what ``budget`` buys at the middle of the price range.
+
+    Of a mixture of experts N is what a token uses. The published laws of the loss are
+    of dense models and do not know what idle experts add: under them the loss of a
+    mixture is an upper bound, and the plan says so. A law of mixtures, in which a token
+    takes one of E experts, is :data:`~chinchilla_lab.laws.variants.LUDZIEJEWSKI_2025`;
+    ``.at(n_experts / n_active_experts)`` is the nearest it has to a token that takes
+    several.
+
+    A job may leave accelerators idle where fewer divide better or wait less for one
+    another: more accelerators never make it slower. Idle ones are paid for like the
+    rest, so where dollars count a larger cluster may well be worse.
 
     References
     ----------
     :cite:`hoffmann2022training`; :cite:`sardana2024beyond` for serving;
-    :cite:`muennighoff2023scaling` for repeats
+    :cite:`muennighoff2023scaling` for repeats; :cite:`ludziejewski2025joint` for
+    mixtures
 
     Examples
     --------
@@ -183,7 +249,8 @@ def plan(
     usual = default_stack(cluster)
     used = find_stack(usual if stack is None else stack)
     problem = Problem(
-        cluster=cluster, law=law, objective=objective, deadline=deadline,
+        cluster=cluster, n_working=n_working, law=law, objective=objective,
+        deadline=deadline,
         budget=budget, compute=compute, target_loss=target_loss,
         unique_tokens=unique_tokens, inference_tokens=inference_tokens,
         shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
@@ -194,6 +261,7 @@ def plan(
         serving_utilisation=serving_utilisation, options=dict(options or {}),
         keep=keep, thorough=thorough,
     )  # fmt: skip
+    _refuse_unused(problem)
     return solve(problem, progress)
 
 
@@ -218,7 +286,7 @@ def typed_plan(
     batch : int
         Sequences of a step, [sequence]
     layout : Layout, optional
-        How the job is cut; by default the fastest, [-]
+        How the job is cut, idle accelerators left out; by default the fastest, [-]
     **settings : dict
         As for :func:`plan`: ``law``, ``seq_len``, ``stack``, ``dtype``, ``price``,
         ``reliability``, ``deadline``, ``budget``, ``utilisation`` and so on, [-]
@@ -245,6 +313,12 @@ def typed_plan(
     (4194304, True)
     """
     given = {"law": DEFAULT, "reliability": DEFAULT_RELIABILITY, **settings}
+    for name in ("objective", "target_loss"):
+        if name in given:
+            raise ValueError(
+                f"{name}={given[name]!r} counts for nothing here: the plan is given, "
+                "not searched; use plan(...) to search one, or drop it"
+            )
     given["stack_given"] = given.get("stack") is not None
     usual = default_stack(cluster)
     given["stack"] = find_stack(given.get("stack") or usual)
@@ -255,11 +329,11 @@ def typed_plan(
     problem = Problem(cluster=cluster, **given)
     speed: Speed | None = None
     if problem.utilisation is not None:
-        share = problem.utilisation
+        share = problem.utilisation * problem.busy
         rate = problem.peak * share / (FLOP_PER_ND * shape.params().active)
     else:
         if layout is None:
-            speed = fastest(problem, shape, batch)
+            problem, speed = most_useful(problem, shape, batch)
             if speed is None:
                 raise InfeasibleError(
                     f"no layout divides and fits with batch={batch} sequences on "
@@ -267,12 +341,16 @@ def typed_plan(
                     "need, change the batch or use more accelerators"
                 )
         else:
+            if problem.n_working is None and layout.n_accelerators < problem.n:
+                problem = problem.with_(n_working=layout.n_accelerators)
             step = step_time(
-                shape, cluster, layout, batch, problem.seq_len, problem.stack,
-                problem.dtype,
+                shape, problem.job, layout, batch, problem.seq_len, problem.stack,
+                problem.dtype, check_memory=False,
             )  # fmt: skip
             speed = typed_speed(problem, step)
-        share, rate = speed.utilisation, speed.tokens_per_second
+        share = speed.utilisation * problem.busy
+        rate = speed.tokens_per_second
+    mixture = tuple(mixture_notes(problem.law)) if shape.n_experts > 1 else ()
     free = problem.with_(deadline=None, budget=None)
     made = finish(free, shape, None, speed, share, rate)
     assert made is not None  # nothing limits it but its own compute
@@ -282,5 +360,5 @@ def typed_plan(
     return replace(
         made, problem=problem, D=float(D), batch=batch, loss=float(loss),
         score=float(loss), seconds=float(D) / rate / problem.goodput.share,
-        assumptions=(),
+        assumptions=mixture,
     )  # fmt: skip

@@ -162,8 +162,20 @@ class Pricing:
         return chip if limit is None else min(limit, chip)
 
     def with_cluster(self, **changes: Any) -> Problem:
-        """Return the problem on another machine."""
-        return self.problem.with_(cluster=replace(self.problem.cluster, **changes))
+        """Return the problem on another machine, with as many at work."""
+        p = self.problem
+        return p.with_(
+            cluster=replace(p.cluster, **changes), n_working=p.n_working
+        )  # fmt: skip
+
+    def times(self, times: float) -> Problem | None:
+        """Return the problem on a cluster of another size, None if not whole."""
+        p = self.problem
+        n, busy = int(p.n * times), int(p.working * times)
+        if busy < 1 or (n, busy) != (p.n * times, p.working * times):
+            return None
+        cluster = replace(p.cluster, n_accelerators=n)
+        return p.with_(cluster=cluster, n_working=busy)
 
     def of(
         self, problem: Problem, batch: int | None = None,
@@ -197,14 +209,14 @@ class Pricing:
         self, problem: Problem, shape: TransformerShape, batch: int,
         changes: dict[str, Any],
     ) -> Speed | None:  # fmt: skip
-        n = problem.n
+        n = problem.working
         try:
             layout = replace(self.layout, **changes)
             taken = layout.tp * layout.pp * layout.cp
             layout = replace(layout, dp=max(1, n // taken))
             step = step_time(
-                shape, problem.cluster, layout, batch, problem.seq_len, problem.stack,
-                problem.dtype,
+                shape, problem.job, layout, batch, problem.seq_len, problem.stack,
+                problem.dtype, check_memory=False,
             )  # fmt: skip
         except ValueError:
             return None
@@ -337,8 +349,9 @@ class Pricing:
         try:
             layout = replace(self.layout, **axes)
             step = step_time(
-                self.shape, self.problem.cluster, layout, self.batch,
+                self.shape, self.problem.job, layout, self.batch,
                 self.problem.seq_len, self.problem.stack, self.problem.dtype,
+                check_memory=False,
             )  # fmt: skip
         except ValueError:
             return "does not divide"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,9 @@ class Problem:
     ----------
     cluster : Cluster
         The machine, [-]
+    n_working : int, optional
+        Accelerators that work, the rest idle and paid for; None for as many as are
+        best, [-]
     law : LossLaw
         Law with a loss, [-]
     objective : {"loss", "time", "cost", "lifetime"}
@@ -103,6 +107,7 @@ class Problem:
     """
 
     cluster: Cluster
+    n_working: int | None = None
     law: LossLaw
     objective: Objective = "loss"
     deadline: float | None = None
@@ -150,6 +155,11 @@ class Problem:
             )
         whole("seq_len", self.seq_len)
         whole("keep", self.keep)
+        if self.n_working is not None and whole("n_working", self.n_working) > self.n:
+            raise ValueError(
+                f"n_working={self.n_working} exceeds the {self.n} accelerators of the "
+                "cluster; lower it, or give a larger cluster"
+            )
         if self.shape_family is not None:
             one_of("shape_family", self.shape_family, FAMILIES)
         elif self.utilisation is None:
@@ -167,8 +177,9 @@ class Problem:
                 f"objective={self.objective!r} needs target_loss, the loss to reach"
             )
         needs_money = self.budget is not None or self.objective in ("cost", "lifetime")
-        if self.price is None and (needs_money or self.cluster.chip.price is not None):
-            price = as_price(None, self.cluster.chip)
+        known = self.price is not None or self.cluster.chip.price is not None
+        if needs_money or known:
+            price = as_price(self.price, self.cluster.chip)
             object.__setattr__(self, "price", price)
         object.__setattr__(self, "stack", find_stack(self.stack))
 
@@ -178,41 +189,62 @@ class Problem:
         Parameters
         ----------
         **changes : dict
-            Fields to set, [-]
+            Fields to set; of a cluster of another size as many work as are best,
+            unless ``n_working`` says otherwise, [-]
 
         Returns
         -------
         Problem
             The copy, [-]
         """
+        other = changes.get("cluster", self.cluster)
+        if other.n_accelerators != self.n:
+            changes = {"n_working": None, **changes}
         return replace(self, **changes)
 
     @property
     def n(self) -> int:
-        """Accelerators, [-]."""
+        """Accelerators that are paid for, at work or not, [-]."""
         return self.cluster.n_accelerators
 
     @property
+    def working(self) -> int:
+        """Accelerators at work, [-]."""
+        return self.n if self.n_working is None else self.n_working
+
+    @cached_property
+    def job(self) -> Cluster:
+        """The accelerators at work, as a cluster of their own, [-]."""
+        if self.working == self.n:
+            return self.cluster
+        return replace(self.cluster, n_accelerators=self.working)
+
+    @property
     def peak(self) -> float:
-        """Dense peak of the whole cluster, [FLOP/s]."""
+        """Dense peak of the whole cluster, idle accelerators included, [FLOP/s]."""
         return self.n * self.cluster.chip.peak(self.dtype)
+
+    @property
+    def busy(self) -> float:
+        """Accelerators at work over all of them, [-]."""
+        return self.working / self.n
 
     @property
     def usd_per_hour(self) -> float:
         """Middle of the price range, geometric, [USD/h]."""
         if self.price is None:
             raise ValueError(
-                f"no price of {self.cluster.chip.name} is known; give price=2.5 in USD "
-                "per accelerator-hour"
+                f"no price of {self.cluster.chip.name} is known; give "
+                "price='2.5@2026-11' in USD per accelerator-hour, with its month"
             )
         return float((self.price.low * self.price.high) ** 0.5)
 
-    @property
+    @cached_property
     def goodput(self) -> Goodput:
         """What failures leave of the time, [-]."""
         if self.reliability is None:
             return NEVER
-        return self.reliability.goodput(self.n)
+        return self.reliability.goodput(self.working)
 
     def serving_seconds(self, N: Any, utilisation: Any) -> Any:
         r"""Time of the cluster that serving would take.
@@ -231,8 +263,9 @@ class Problem:
         numpy.ndarray or float
             Time, [s]
         """
+        # requests need no layout: all serve as well as those at work train
         rate = self.peak * (
-            utilisation
+            utilisation / self.busy
             if self.serving_utilisation is None
             else self.serving_utilisation
         )
@@ -272,7 +305,8 @@ class Problem:
         seconds = float(self.usable_seconds(0.0, 1.0))
         if np.isfinite(seconds):
             share = self.utilisation or FIRST_GUESS
-            limits.append(self.peak * share * seconds * self.goodput.share)
+            rate = self.peak * self.busy * share
+            limits.append(rate * seconds * self.goodput.share)
         return min(limits)
 
     def first_size(self) -> float:
@@ -288,7 +322,7 @@ class Problem:
             tokens = float(BATCH_LAWS["deepseek-2024"].batch(C).value)
         if np.isposinf(tokens):
             # as many as feed every accelerator well, in at least a thousand steps
-            feed = 16.0 * self.n * self.seq_len
+            feed = 16.0 * self.working * self.seq_len
             D = C / (FLOP_PER_ND * self.first_size())
             most_steps = max(D / 1000.0, self.seq_len)
             tokens = max(min(max(feed, 2.0**24), most_steps), self.seq_len)
@@ -314,7 +348,7 @@ class Problem:
         found: list[int] = []
         for top in tops:
             for align in ("replicas", "most"):
-                batch = divisible_batch(top, self.n, align)
+                batch = divisible_batch(top, self.working, align)
                 if batch not in found:
                     found.append(batch)
         return tuple(found)

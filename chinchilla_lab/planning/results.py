@@ -29,7 +29,7 @@ class Plan:
     problem : Problem
         What was asked, [-]
     N : float
-        Parameters, counted as the law says, [parameter]
+        Parameters, counted as the law says, idle experts left out, [parameter]
     D : float
         Training tokens, [token]
     loss : float
@@ -37,7 +37,8 @@ class Plan:
     seconds : float
         Time from start to end, failures included, [s]
     utilisation : float
-        6ND over the dense peak while the job runs, [-]
+        6ND over the dense peak of all accelerators, idle ones too, while the job runs,
+        [-]
     goodput : Goodput
         What failures leave of the time, [-]
     score : float
@@ -84,8 +85,13 @@ class Plan:
 
     @property
     def hours(self) -> float:
-        """Accelerator-hours that are paid for, [h]."""
+        """Accelerator-hours that are paid for, those of idle ones too, [h]."""
         return self.seconds * self.problem.n / HOUR
+
+    @property
+    def n_idle(self) -> int:
+        """Accelerators that stand idle and are paid for, [-]."""
+        return self.problem.n - self.problem.working
 
     @property
     def batch_tokens(self) -> float | None:
@@ -213,6 +219,7 @@ class Plan:
             "law": p.law.label,
             "accelerator": p.cluster.chip.name,
             "n_accelerators": p.n,
+            "n_idle": self.n_idle,
             "N": self.N,
             "D": self.D,
             "C_flop": self.C,
@@ -224,6 +231,8 @@ class Plan:
             "d_model": None if shape is None else shape.d_model,
             "d_ff": None if shape is None else shape.d_ff,
             "n_heads": None if shape is None else shape.n_heads,
+            "n_experts": None if shape is None else shape.n_experts,
+            "N_total": None if shape is None else shape.params().total,
             "layout": self.layout,
             "batch_tokens": self.batch_tokens,
             "steps": self.steps,
@@ -264,6 +273,18 @@ class Plan:
             cells.append(
                 ["shape", f"{s.n_layers} layers, width {s.d_model}, MLP {s.d_ff}, "
                  f"{s.n_heads} heads"]
+            )  # fmt: skip
+            if s.n_experts > 1:
+                cells += [
+                    ["experts", f"{s.n_experts} of that width, {s.n_active_experts} "
+                     f"for a token, {s.n_shared_experts} shared"],
+                    ["N with idle experts [parameter]",
+                     text(s.params().total, "parameter")],
+                ]  # fmt: skip
+        if self.n_idle:
+            cells.append(
+                ["accelerators at work [-]", f"{p.working:,} of {p.n:,}, at "
+                 f"{self.utilisation / p.busy:.1%}; {self.n_idle:,} idle, paid for"]
             )  # fmt: skip
         if self.speed is not None and self.batch_tokens is not None:
             cells += [

@@ -10,19 +10,25 @@ from chinchilla_lab.planning.any_size import any_size, out_of_time, used_up
 from chinchilla_lab.planning.candidates import (
     best_first,
     candidate,
+    counted,
     ladder_steps,
     shapes_around,
 )
+from chinchilla_lab.planning.idle import with_idle
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, GB, text
 
 __all__ = ["solve", "solve_at"]
 
+TOGETHER = 40  # shapes whose layouts are searched in one pass, between two reports
 Progress = Callable[[float], None]
+# shapes that say how many accelerators are worth a whole search, and how far in size
+FEW, REACH = 16, 1.15
 
 
 def solve(
@@ -52,14 +58,42 @@ def solve(
     ExtrapolationWarning
         If the plan leaves the fitted range of the law.
     """
-    if shapes is None:
-        made = _solve(problem, progress)
-    else:
-        made = _chosen(problem, shapes, progress)
+    made = _search(problem, progress, shapes)
+    limit = DataLimit(law=problem.law, unique=problem.unique_tokens)
+    enough = limit.as_good_as_floor
+    if problem.objective == "loss" and made.loss <= enough:
+        # worn-out data: of all plans with this loss the soonest, whatever the deadline
+        soonest = problem.with_(objective="time", target_loss=enough)
+        found = _search(soonest, None, shapes)
+        top = [
+            replace(
+                p, score=p.loss, problem=problem.with_(n_working=p.problem.n_working)
+            )
+            for p in (found, *found.alternatives)
+        ]
+        made = replace(
+            top[0],
+            alternatives=tuple(top[1:]),
+            n_searched=made.n_searched + found.n_searched,
+        )
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )
     return made
+
+
+def _search(
+    problem: Problem,
+    progress: Progress | None,
+    shapes: Sequence[TransformerShape] | None,
+) -> Plan:
+    """Search any size, the shapes given, or a family."""
+    if shapes is not None:
+        few = shapes[:FEW]
+        return with_idle(problem, lambda p: _chosen(p, shapes, progress), lambda: few)
+    if problem.shape_family is None:
+        return any_size(problem)
+    return with_idle(problem, lambda p: _solve(p, progress), lambda: _first(problem))
 
 
 def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:
@@ -70,7 +104,7 @@ def solve_at(problem: Problem, N: float, rtol: float = 0.03) -> Plan:
     problem : Problem
         What is asked, for example ``plan(...).problem``, [-]
     N : float
-        Total parameters, [parameter]
+        Parameters that a token uses, all of a dense model, [parameter]
     rtol : float, optional
         How far a shape may be from it, [-]
 
@@ -107,9 +141,15 @@ def _chosen(
     return replace(top[0], alternatives=tuple(top[1:]), n_searched=len(shapes))
 
 
+def _first(problem: Problem) -> list[TransformerShape]:
+    """Return a few shapes near the size that the limits favour."""
+    guess = _guess(problem)
+    return ladder_steps(problem, guess / REACH, guess * REACH)[
+        : FEW if problem.thorough else FEW // 4
+    ]
+
+
 def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
-    if problem.shape_family is None:
-        return any_size(problem)
     guess = _guess(problem)
     coarse = ladder_steps(problem, guess / 2.5, guess * 2.5)
     found = _all(problem, coarse, progress, 0.0, 0.6 if problem.thorough else 1.0)
@@ -118,7 +158,7 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
         if not found:
             break
         best = found[0].N
-        sizes = [s.params().meanings()[problem.law.N_counts] for s in coarse]
+        sizes = [counted(problem, s) for s in coarse]
         if min(sizes) * 1.15 < best < max(sizes) / 1.15:
             break
         low, high = (best / 3, best) if best <= min(sizes) * 1.15 else (best, best * 3)
@@ -131,8 +171,8 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
         found = _smaller(problem, guess)
     rest: list[TransformerShape] = []
     if problem.thorough:
-        near = shapes_around(problem, found[0].N)
-        rest = [s for s in near if s not in set(coarse)]
+        around = shapes_around(problem, found[0].N)
+        rest = [s for s in around if s not in set(coarse)]
         found = best_first(problem, [*found, *_all(problem, rest, progress, 0.6, 1.0)])
     top = found[: problem.keep]
     return replace(
@@ -153,6 +193,9 @@ def _all(
         # without waste the largest is best; with it every other rung will do
         batches = batches[:1] if problem.critical_batch is None else batches[::2]
     for i, shape in enumerate(shapes):
+        if i % TOGETHER == 0 and problem.utilisation is None:
+            some = shapes[i : i + TOGETHER]
+            search_all((problem, one, batch) for one in some for batch in batches)
         plans += [
             made
             for batch in batches

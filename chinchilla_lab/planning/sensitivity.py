@@ -14,7 +14,7 @@ from chinchilla_lab.planning.losses import DataLimit, silent
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
-from chinchilla_lab.planning.speed import fastest
+from chinchilla_lab.planning.speed import fastest, search_all
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import DAY, GB, text
@@ -152,13 +152,16 @@ class _Replans:
             return self.best(problem)
         for one in (made, *made.alternatives):
             self._keep(one)
-        return replace(made, problem=problem)
+        return replace(made, problem=made.problem.with_(law=problem.law))
 
     def best(self, problem: Problem, pool: Iterable[Any] | None = None) -> Plan | None:
         """Best plan among the shapes seen so far."""
+        keys = list(self.pool if pool is None else pool)
+        if problem.utilisation is None:
+            search_all((problem, s, b) for s, b in keys if b is not None)
         found = [
             made
-            for shape, batch in (self.pool if pool is None else pool)
+            for shape, batch in keys
             if batch is not None
             and (made := candidate(problem, shape, batch)) is not None
         ]
@@ -353,7 +356,9 @@ def _accelerators(again: _Replans, base: Plan, add: Any) -> None:
     p = again.problem
     power = 1.0
     if base.speed is not None and base.shape is not None and base.batch is not None:
-        twice = p.with_(cluster=replace(p.cluster, n_accelerators=2 * p.n))
+        twice = p.with_(
+            cluster=replace(p.cluster, n_accelerators=2 * p.n), n_working=2 * p.working
+        )
         more = fastest(twice, base.shape, base.batch)
         ratio = 1.0
         if more is not None:
@@ -361,7 +366,8 @@ def _accelerators(again: _Replans, base: Plan, add: Any) -> None:
         power = float(np.clip(np.log2(ratio), 0.0, 1.0))
     n = max(p.n + 1, round(p.n * (1.0 + MORE)))
     times = n / p.n
-    larger = p.with_(cluster=replace(p.cluster, n_accelerators=n))
+    busy = None if p.n_working is None else round(p.n_working * times)
+    larger = p.with_(cluster=replace(p.cluster, n_accelerators=n), n_working=busy)
     made = again.faster(larger, times ** (power - 1.0), times**power)
     # whole accelerators: the change of the step taken, as one of ten percent
     scaled = MORE / (times - 1.0)

@@ -14,34 +14,63 @@ from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 
-__all__ = [
-    "MeasuredShift",
-    "Shift",
-    "SizeShift",
-    "best_on_curve",
-    "measured_shift",
-    "mfu_slope",
-    "shift",
-    "size_shift",
-]
+__all__ = ["Shift", "measured_shift", "mfu_slope", "shift"]
 
 Array = NDArray[np.float64]
+POINTS = 20_001
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """How far a slope of the utilisation moves the best size.
+    """Best size of a machine whose utilisation depends on the size.
 
     Parameters
     ----------
-    k : numpy.ndarray or float
-        Best size over the compute-optimal one of the same loss, [-]
+    size_factor : numpy.ndarray or float
+        Size that reaches a loss soonest over the compute-optimal one, [-]
     gain : numpy.ndarray or float
         Time of the compute-optimal size over that of the best, less one, [-]
+    loss : float, optional
+        Loss that both reach; None where a slope was given, which holds at any, [nats]
+    naive_N : float, optional
+        Compute-optimal size for it, [parameter]
+    naive_seconds : float, optional
+        Its time; None without a peak, [s]
     """
 
-    k: Array | float
+    size_factor: Array | float
     gain: Array | float
+    loss: float | None = None
+    naive_N: float | None = None
+    naive_seconds: float | None = None
+
+    @property
+    def best_N(self) -> float | None:
+        """Size that reaches the loss soonest, [parameter]; None for a slope."""
+        return None if self.naive_N is None else float(self.naive_N * self.size_factor)
+
+    @property
+    def best_seconds(self) -> float | None:
+        """Its time, [s]; None where that of the compute-optimal size is not known."""
+        naive = self.naive_seconds
+        return None if naive is None else float(naive / (1.0 + self.gain))
+
+    def _repr_html_(self) -> str:
+        head = ["best size over compute-optimal [-]", "time gained"]
+        cells = [
+            [f"{k:.3f}", f"{g:.2%}"]
+            for k, g in zip(
+                np.ravel(self.size_factor), np.ravel(self.gain), strict=True
+            )
+        ]
+        if self.loss is None or self.naive_N is None or self.best_N is None:
+            return html_table(head, cells)
+        cells[0] += [text(self.naive_N, "parameter"), text(self.best_N, "parameter")]
+        head += ["compute-optimal N [parameter]", "best N [parameter]"]
+        if self.naive_seconds is not None and self.best_seconds is not None:
+            cells[0] += [text(self.naive_seconds, "s"), text(self.best_seconds, "s")]
+            head += ["time of the first", "time of the second"]
+        return html_table(head, cells, f"loss {self.loss:.4f} nats/token")
 
 
 def shift(law: LossLaw, slope: ArrayLike) -> Shift:
@@ -55,12 +84,12 @@ def shift(law: LossLaw, slope: ArrayLike) -> Shift:
     law : LossLaw
         Law of the additive form, [-]
     slope : array_like
-        d ln(utilisation) / d ln N, [-]
+        d ln(utilisation) / d ln N, as of :func:`mfu_slope`, [-]
 
     Returns
     -------
     Shift
-        Factor of the size and relative time gained, [-]
+        Factor k of the size and relative time gained, [-]
 
     Raises
     ------
@@ -69,9 +98,10 @@ def shift(law: LossLaw, slope: ArrayLike) -> Shift:
 
     Notes
     -----
-    Quadratic in ln N around the optimum at a fixed loss; the time is 6ND over the
-    utilisation. The true valley is flatter on the side of large sizes: at a slope of
-    0.22 the best size is 1.45 times and the gain 3.9 %.
+    Time to a loss is N D(N) / u(N). Near the optimum ln(N D) is a parabola in ln N of
+    curvature alpha + beta, and the slope tilts it: the valley is flat, so the size
+    moves by little and gains less. The true valley is flatter on the side of large
+    sizes: at a slope of 0.22 the best size is 1.45 times and the gain 3.9 %.
 
     References
     ----------
@@ -81,7 +111,7 @@ def shift(law: LossLaw, slope: ArrayLike) -> Shift:
     --------
     >>> from chinchilla_lab.laws.published import BESIROGLU_2024
     >>> found = shift(BESIROGLU_2024, 0.22)
-    >>> f"{found.k:.2f}, {found.gain:.1%}"
+    >>> f"{found.size_factor:.2f}, {found.gain:.1%}"
     '1.36, 3.4%'
     """
     form = additive(law)
@@ -92,95 +122,21 @@ def shift(law: LossLaw, slope: ArrayLike) -> Shift:
         )
     e = np.asarray(slope, dtype=np.float64)
     stiff = form.alpha + form.beta
-    return Shift(k=np.exp(e / stiff)[()], gain=np.expm1(e**2 / (2.0 * stiff))[()])
-
-
-def best_on_curve(
-    law: LossLaw, N: ArrayLike, utilisation: ArrayLike, loss: float
-) -> Shift:
-    """Return the best size where the utilisation was measured at a few sizes.
-
-    Parameters
-    ----------
-    law : LossLaw
-        Law with a loss, [-]
-    N : array_like
-        Measured sizes, rising, [parameter]
-    utilisation : array_like
-        Share of the peak at each; its logarithm is interpolated in ln N, [-]
-    loss : float
-        Loss to reach, [nats/token]
-
-    Returns
-    -------
-    Shift
-        Best size over the compute-optimal one of that loss, and the time that the
-        latter takes beyond the best, [-]
-
-    Raises
-    ------
-    ValueError
-        If fewer than two sizes are given or they do not rise.
-    InfeasibleError
-        If no size between the ends reaches the loss.
-
-    Examples
-    --------
-    >>> from chinchilla_lab.laws.published import BESIROGLU_2024
-    >>> flat = best_on_curve(BESIROGLU_2024, [1e9, 1e11], [0.4, 0.4], 2.2)
-    >>> bool(abs(flat.k - 1.0) < 0.01)
-    True
-    """
-    x = np.log(positive("N", N))
-    y = np.log(positive("utilisation", utilisation))
-    if x.ndim != 1 or len(x) < 2 or np.any(np.diff(x) <= 0.0):
-        raise ValueError("N must be at least two sizes that rise")
-    grid = np.linspace(x[0], x[-1], 4001)
-    D = np.asarray(tokens_for_loss(law, np.exp(grid), loss, infeasible="nan"))
-    with np.errstate(invalid="ignore"):
-        work = grid + np.log(D)
-    time = work - np.interp(grid, x, y)
-    if not np.any(np.isfinite(time)):
-        raise InfeasibleError(
-            f"loss={loss:.6g} is out of reach of every size from {np.exp(x[0]):.3g} to "
-            f"{np.exp(x[-1]):.3g}; aim higher"
-        )
-    best, naive = int(np.nanargmin(time)), int(np.nanargmin(work))
     return Shift(
-        k=float(np.exp(grid[best] - grid[naive])),
-        gain=float(np.expm1(time[naive] - time[best])),
+        size_factor=np.exp(e / stiff)[()], gain=np.expm1(e**2 / (2.0 * stiff))[()]
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizeShift:
-    """What a slope of utilisation against size does to the best size.
+def mfu_slope(N: ArrayLike, mfu: ArrayLike) -> float:
+    r"""Slope of utilisation against size, from the first model to the last.
+
+    .. math:: \varepsilon = \frac{\ln(\text{mfu}_2/\text{mfu}_1)}{\ln(N_2/N_1)}
 
     Parameters
     ----------
-    slope : float
-        d ln MFU / d ln N, [-]
-    size_factor : float
-        Best size over the compute-optimal one of the same loss, [-]
-    gain : float
-        Time that the naive size takes beyond the best, as a share of it, [-]
-    """
-
-    slope: float
-    size_factor: float
-    gain: float
-
-
-def mfu_slope(N: tuple[float, float], mfu: tuple[float, float]) -> float:
-    r"""Slope of utilisation against size between two measured models.
-
-    .. math:: \epsilon = \frac{\ln(\text{mfu}_2/\text{mfu}_1)}{\ln(N_2/N_1)}
-
-    Parameters
-    ----------
-    N : tuple of float
-        Two sizes, [parameter]
-    mfu : tuple of float
+    N : array_like
+        Two sizes or more, [parameter]
+    mfu : array_like
         Their utilisations, [-]
 
     Returns
@@ -188,112 +144,41 @@ def mfu_slope(N: tuple[float, float], mfu: tuple[float, float]) -> float:
     float
         The slope, [-]
 
+    Raises
+    ------
+    ValueError
+        If fewer than two are given, or not one utilisation for each size.
+
     Examples
     --------
     >>> f"{mfu_slope((32e9, 1024e9), (0.7147, 0.648)):.3f}"
     '-0.028'
     """
-    sizes, shares = positive("N", N), positive("mfu", mfu)
-    return float(np.log(shares[1] / shares[0]) / np.log(sizes[1] / sizes[0]))
+    sizes, shares = _curve(N, mfu)
+    return float(np.log(shares[-1] / shares[0]) / np.log(sizes[-1] / sizes[0]))
 
 
-def size_shift(law: LossLaw, slope: float) -> SizeShift:
-    r"""Shift of the best size where larger models use a machine better or worse.
-
-    .. math:: \ln k \approx \frac{\epsilon}{\alpha + \beta}, \qquad
-       \frac{\Delta t}{t} \approx \frac{\epsilon^2}{2(\alpha + \beta)}
-
-    Parameters
-    ----------
-    law : LossLaw
-        A law with a closed form, [-]
-    slope : float
-        d ln MFU / d ln N, as of :func:`mfu_slope`, [-]
-
-    Returns
-    -------
-    SizeShift
-        Size factor k and the time that it gains, [-]
-
-    Raises
-    ------
-    TypeError
-        If the law has no closed form.
-
-    Notes
-    -----
-    Time to a loss is N D(N) / mfu(N). Near the optimum ln(N D) is a parabola in ln N
-    of curvature alpha + beta, and the slope tilts it: the valley is flat, so the size
-    moves by little and gains less.
-
-    Examples
-    --------
-    >>> from chinchilla_lab.laws import BESIROGLU_2024
-    >>> found = size_shift(BESIROGLU_2024, 0.22)
-    >>> f"{found.size_factor:.2f} {found.gain:.1%}"
-    '1.36 3.4%'
-    """
-    found = shift(law, slope)
-    # to first order, as the equation says
-    return SizeShift(
-        slope=slope, size_factor=float(found.k), gain=float(np.log1p(found.gain))
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredShift:
-    """Best size on a machine whose utilisation was measured at some sizes.
-
-    Parameters
-    ----------
-    loss : float
-        Loss that both sizes reach, [nats/token]
-    naive_N : float
-        Compute-optimal size for it, [parameter]
-    best_N : float
-        Size that reaches it soonest, [parameter]
-    naive_seconds : float
-        Time of the first, [s]
-    best_seconds : float
-        Time of the second, [s]
-    """
-
-    loss: float
-    naive_N: float
-    best_N: float
-    naive_seconds: float
-    best_seconds: float
-
-    @property
-    def size_factor(self) -> float:
-        """Best size over the compute-optimal one, [-]."""
-        return self.best_N / self.naive_N
-
-    @property
-    def extra_time(self) -> float:
-        """Time that the naive size takes beyond the best, as a share of it, [-]."""
-        return self.naive_seconds / self.best_seconds - 1.0
-
-    def _repr_html_(self) -> str:
-        rows = [
-            ["compute-optimal", text(self.naive_N, "parameter"),
-             text(self.naive_seconds, "s")],
-            ["soonest", text(self.best_N, "parameter"), text(self.best_seconds, "s")],
-        ]  # fmt: skip
-        caption = (
-            f"loss {self.loss:.4f}; {self.extra_time:.1%} longer at the naive size"
+def _curve(N: ArrayLike, mfu: ArrayLike) -> tuple[Array, Array]:
+    """Check sizes and their utilisations."""
+    sizes, shares = positive("N", N).ravel(), positive("mfu", mfu).ravel()
+    if len(sizes) < 2 or len(sizes) != len(shares):
+        raise ValueError(
+            f"N has {len(sizes)} and mfu {len(shares)} entries; give two or more sizes "
+            "and one utilisation for each"
         )
-        return html_table(("size", "N [parameter]", "time"), rows, caption)
+    if len(set(sizes.tolist())) < len(sizes):
+        raise ValueError("N holds a size twice; give one utilisation for each size")
+    return sizes, shares
 
 
 def measured_shift(
     law: LossLaw,
     N: ArrayLike,
     mfu: ArrayLike,
-    peak_flops: float,
+    peak_flops: float | None = None,
     naive_N: float | None = None,
     loss: float | None = None,
-) -> MeasuredShift:
+) -> Shift:
     r"""Find the size that reaches a loss soonest, from measured utilisations.
 
     .. math:: \min_N \frac{6 N D(N, L)}{P\,\text{mfu}(N)}
@@ -306,8 +191,8 @@ def measured_shift(
         Sizes that were measured, [parameter]
     mfu : array_like
         Their utilisations, 6ND over the peak, [-]
-    peak_flops : float
-        Dense peak of the whole machine, [FLOP/s]
+    peak_flops : float, optional
+        Dense peak P of the whole machine; without it no times are known, [FLOP/s]
     naive_N : float, optional
         Size whose compute-optimal loss is to be reached, [parameter]
     loss : float, optional
@@ -315,18 +200,21 @@ def measured_shift(
 
     Returns
     -------
-    MeasuredShift
-        Both sizes and their times, [parameter] and [s]
+    Shift
+        Factor of the size and time gained [-], both sizes and times [parameter, s]
 
     Raises
     ------
     ValueError
         If fewer than two sizes are given, or not one of ``naive_N`` and ``loss``.
+    InfeasibleError
+        If no size between the ends reaches the loss.
 
     Notes
     -----
     ln MFU is interpolated linearly in ln N; outside the measured sizes nothing is
-    claimed, so the best size is one between them.
+    claimed, so the best size is one between them. A compute-optimal size outside of
+    them is given the utilisation of the nearest.
 
     Examples
     --------
@@ -335,38 +223,37 @@ def measured_shift(
     >>> f"{flat.size_factor:.3f}"
     '1.000'
     """
-    sizes, shares = positive("N", N).ravel(), positive("mfu", mfu).ravel()
-    if len(sizes) < 2 or len(sizes) != len(shares):
-        raise ValueError(
-            f"N has {len(sizes)} and mfu {len(shares)} entries; give two or more sizes "
-            "and one utilisation for each"
-        )
+    sizes, shares = _curve(N, mfu)
     if (naive_N is None) == (loss is None):
         raise ValueError("give naive_N or loss, one of them")
+    rate = 1.0 if peak_flops is None else float(positive("peak_flops", peak_flops))
     quiet = silent(needs_loss(law, "time to a loss"))
     plan = (
         optimal_for_params(quiet, float(naive_N))
         if naive_N is not None
-        else optimal_for_loss(quiet, float(loss or 0.0))
+        else optimal_for_loss(quiet, float(positive("loss", loss or 0.0)))
     )
-    target = float(plan.L) if plan.L is not None else 0.0
+    assert plan.L is not None  # the law has a loss
+    target, first = float(plan.L), float(plan.N)
     order = np.argsort(sizes)
     x, y = np.log(sizes[order]), np.log(shares[order])
 
     def seconds(ln_n: Array) -> Array:
         n = np.exp(ln_n)
         D = tokens_for_loss(quiet, n, target, infeasible="nan")
-        return FLOP_PER_ND * n * D / (peak_flops * np.exp(np.interp(ln_n, x, y)))
+        return FLOP_PER_ND * n * D / (rate * np.exp(np.interp(ln_n, x, y)))
 
-    grid = np.linspace(x[0], x[-1], 20_001)
+    grid = np.linspace(x[0], x[-1], POINTS)
     times = seconds(grid)
+    if not np.any(np.isfinite(times)):
+        raise InfeasibleError(
+            f"loss={target:.6g} is out of reach of every size from {np.exp(x[0]):.3g} "
+            f"to {np.exp(x[-1]):.3g}; aim higher"
+        )
+    naive = float(seconds(np.asarray(np.log(first))))
     i = int(np.nanargmin(times))
-    first = np.log(float(plan.N))
-    naive = float(seconds(np.asarray(first)))
-    soonest, size = min(
-        (float(times[i]), float(np.exp(grid[i]))), (naive, float(plan.N))
-    )
-    return MeasuredShift(
-        loss=target, naive_N=float(plan.N), best_N=size, naive_seconds=naive,
-        best_seconds=soonest,
+    soonest, best = min((float(times[i]), float(np.exp(grid[i]))), (naive, first))
+    return Shift(
+        size_factor=best / first, gain=naive / soonest - 1.0, loss=target,
+        naive_N=first, naive_seconds=None if peak_flops is None else naive,
     )  # fmt: skip

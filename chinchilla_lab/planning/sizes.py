@@ -11,6 +11,7 @@ from chinchilla_lab.planning.candidates import candidate
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.shape.family import shape_for, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
 
@@ -98,10 +99,16 @@ def by_size(
     """
     batches = problem.batches()
     found: dict[TransformerShape, Plan] = {}
-    for N in sizes:
+    tried = [_shapes(problem, float(N), rtol, most) for N in sizes]
+    if problem.utilisation is None:
+        every_shape = [shape for near in tried for shape in near]
+        search_all(
+            (problem, shape, batch) for shape in every_shape for batch in batches
+        )
+    for near in tried:
         made = [
             p
-            for shape in _shapes(problem, float(N), rtol, most)
+            for shape in near
             for batch in batches
             if (p := candidate(problem, shape, batch)) is not None
         ]
@@ -138,11 +145,17 @@ def time_at(plan: Plan, other: Plan) -> float:
     >>> abs(time_at(best, best) - 1.0) < 1e-6
     True
     """
+    return float(times_at(plan, [other])[0])
+
+
+def times_at(plan: Plan, others: Sequence[Plan]) -> Array:
+    """Return :func:`time_at` of many plans at once."""
     limit = DataLimit(law=plan.problem.law, unique=plan.problem.unique_tokens)
-    D = float(limit.tokens(np.asarray(other.N), plan.loss))
-    if not np.isfinite(D):
-        return float("inf")
-    return D / other.D * other.seconds / plan.seconds
+    N, own, seconds = np.array([(p.N, p.D, p.seconds) for p in others]).T
+    D = np.asarray(limit.tokens(N, plan.loss))
+    times = np.where(np.isfinite(D), D / own * seconds / plan.seconds, np.inf)
+    # the plan itself exactly, free of the dust of an inverse
+    return np.where([p is plan for p in others], 1.0, times)
 
 
 def naive_size(plan: Plan, utilisation: float = 0.4) -> tuple[float, float, float]:

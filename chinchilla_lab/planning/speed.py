@@ -1,12 +1,13 @@
 """The fastest layout of a shape on a cluster, found once."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.memory import memory
-from chinchilla_lab.cluster.search import search
+from chinchilla_lab.cluster.several import Job, fastest_layouts
 from chinchilla_lab.cluster.step import StepTime
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -46,7 +47,7 @@ class Speed:
 
     @property
     def utilisation(self) -> float:
-        """6ND over the dense peak, [-]."""
+        """6ND over the dense peak of the accelerators at work, [-]."""
         work = FLOP_PER_ND * self.step.shape.params().active * self.tokens_per_second
         cluster = self.step.cluster
         return work / (cluster.n_accelerators * cluster.chip.peak(self.step.dtype))
@@ -56,41 +57,57 @@ _KEPT: OrderedDict[Any, Speed | None] = OrderedDict()
 _MOST = 20_000
 
 
-def _key(problem: Problem, shape: TransformerShape, batch: int) -> Any:
+@lru_cache(maxsize=256)
+def _machine(problem: Problem) -> str:
     # a chip holds dicts, so the cluster goes by what it prints
-    return (
-        repr(problem.cluster), shape, batch, problem.seq_len, problem.stack,
-        problem.dtype, str(problem.recipe), problem.memory_limit,
-        str(sorted(problem.options.items())),
-    )  # fmt: skip
+    return repr((problem.job, problem.memory_limit))
+
+
+@lru_cache(maxsize=256)
+def _settings(problem: Problem) -> str:
+    """Return what every job of one search shares."""
+    return repr((
+        problem.seq_len, problem.stack, problem.dtype, problem.recipe,
+        sorted(problem.options.items()),
+    ))  # fmt: skip
+
+
+def _key(problem: Problem, shape: TransformerShape, batch: int) -> Any:
+    return _machine(problem), _settings(problem), shape, batch
+
+
+def search_all(jobs: Iterable[tuple[Problem, TransformerShape, int]]) -> None:
+    """Search shapes with their batches together, and keep what is found.
+
+    One search of many takes a small part of the time of many searches. The problems
+    may differ in their machines and limits.
+    """
+    missing: dict[str, dict[Any, tuple[Problem, Job]]] = {}
+    for p, shape, batch in jobs:
+        key = _key(p, shape, batch)
+        if key not in _KEPT:
+            job = Job(shape, batch, p.job, p.memory_limit)
+            missing.setdefault(_settings(p), {})[key] = p, job
+    for some in missing.values():
+        p = next(iter(some.values()))[0]
+        axes: dict[str, Any] = p.options
+        made = fastest_layouts(
+            [job for _, job in some.values()], p.seq_len, p.stack, p.dtype, p.recipe,
+            **axes,
+        )  # fmt: skip
+        for key, found in zip(some, made, strict=True):
+            _KEPT[key] = None if found is None else Speed(**found._asdict())
+    latest = max((len(some) for some in missing.values()), default=0)
+    while len(_KEPT) > max(_MOST, latest):
+        _KEPT.popitem(last=False)
 
 
 def fastest(problem: Problem, shape: TransformerShape, batch: int) -> Speed | None:
     """Return the fastest layout of a shape, or None if none divides and fits."""
     key = _key(problem, shape, batch)
-    if key in _KEPT:
-        return _KEPT[key]
-    axes: dict[str, Any] = problem.options
-    try:
-        found = search(
-            shape, problem.cluster, batch, problem.seq_len, problem.stack,
-            problem.dtype, problem.recipe, problem.memory_limit, keep=1,
-            **axes,
-        )  # fmt: skip
-    except InfeasibleError:
-        speed = None
-    else:
-        speed = Speed(
-            step=found.best,
-            memory=float(found.memory[0]),
-            n_feasible=found.n_feasible,
-            n_ties=found.n_ties,
-            median_factor=found.median_factor,
-        )
-    _KEPT[key] = speed
-    if len(_KEPT) > _MOST:
-        _KEPT.popitem(last=False)
-    return speed
+    if key not in _KEPT:
+        search_all([(problem, shape, batch)])
+    return _KEPT[key]
 
 
 def typed_speed(problem: Problem, step: StepTime) -> Speed:
@@ -100,7 +117,7 @@ def typed_speed(problem: Problem, step: StepTime) -> Speed:
     need = memory(
         step.shape, layout, step.seq_len, max(1, step.batch // (
             layout.dp * layout.micro_batch)), problem.recipe,
-        "fused" if used.fused else "unfused", offset=used.memory_offset,
+        "fused" if used.fused else "unfused", offset=used.reserved,
     )  # fmt: skip
     return Speed(
         step=step, memory=need.total, n_feasible=1, n_ties=1, median_factor=1.0

@@ -1,14 +1,13 @@
 """The best size and number of epochs for a budget."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chinchilla_lab.allocation.solving import bisect, optimum
+from chinchilla_lab.allocation.solving import newton, optimum
 from chinchilla_lab.checks import (
     ExtrapolationWarning,
     positive,
@@ -23,7 +22,6 @@ from chinchilla_lab.repetition.results import (
     DataPlan,
     RepetitionLaw,
     needs_repetition,
-    slope,
 )
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import FLOP_PER_ND, text
@@ -35,6 +33,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+STEP = 1e-100j
+HALVINGS = 50  # of a cell of ln N: beyond the last digit
 
 
 def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataPlan:
@@ -101,19 +101,13 @@ def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataP
     limited = np.where(fresh, 0.5 * D_0, u)
     top = np.log(c / (FLOP_PER_ND * limited))
 
-    def rising(x: Array) -> Array:
-        N = np.exp(x)
-        D = c / (FLOP_PER_ND * N)
-        by_data = slope(known, N, D, limited, "D")
-        surplus = by_data - slope(known, N, D, limited, "N")
-        return np.where(fresh, x - top, surplus)
-
     if isinstance(known, RepeatedDataLaw):
         # a little beyond one epoch, where rounding cannot hide the sign
         low, high = np.log(N_0) - 50.0, top + 1e-3
-        x = bisect(rising, low, high, f"the optimum of {known.label}")
+        falling = _condition(known, c / FLOP_PER_ND, limited)
+        x = newton(falling, low, high, np.log(N_0))
     else:
-        x = _best_cell(known, c, limited, np.log(N_0), top, rising)
+        x = _best_cell(known, c, limited, np.log(N_0), top)
     N = np.where(fresh, N_0, np.exp(x))
     D = np.where(fresh, D_0, c / (FLOP_PER_ND * N))
     L = np.asarray(known._repeated(N, D, u))
@@ -135,8 +129,38 @@ def optimal(law: RepetitionLaw, C: ArrayLike, unique_tokens: ArrayLike) -> DataP
     return DataPlan(law=known, unique=u[()], N=N[()], D=D[()], L=L[()])
 
 
+def _condition(
+    law: RepeatedDataLaw, ND: Array, unique: Array
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Return log of size side over data side of the condition, and its slope in ln N.
+
+    In logarithms the exponentials of both sides are plain sums, so that nothing
+    underflows after any number of epochs.
+    """
+    base = law.base
+    useful = law._useful(unique)
+
+    def falling(x: Array) -> tuple[Array, Array]:
+        N = np.exp(x)
+        D = ND / N
+        epochs, wear = D / unique, (D / unique - 1.0) / law.R_D
+        surplus = np.maximum(N / useful - 1.0, 0.0) / law.R_N
+        size, tokens = law._params(N, unique), law._tokens(unique, epochs)
+        by_size = np.log(base.alpha * base.A * N) - (base.alpha + 1.0) * np.log(size)
+        by_data = np.log(base.beta * base.B * D) - (base.beta + 1.0) * np.log(tokens)
+        of_size = 1.0 - (base.alpha + 1.0) * N * np.exp(-surplus) / size
+        of_size = of_size - np.where(surplus > 0.0, N / useful / law.R_N, 0.0)
+        of_data = (base.beta + 1.0) * D * np.exp(-wear) / tokens - 1.0
+        return (
+            (by_size - surplus) - (by_data - wear),
+            of_size - (of_data + epochs / law.R_D),
+        )
+
+    return falling
+
+
 def _best_cell(
-    law: PenaltyLaw, C: Array, unique: Array, near: Array, top: Array, rising: Any
+    law: PenaltyLaw, C: Array, unique: Array, near: Array, top: Array
 ) -> Array:
     """Find the lowest cell of a grid, then the zero of the slope inside it."""
     share = np.linspace(0.0, 1.0, 401).reshape(-1, *(1,) * top.ndim)
@@ -148,9 +172,12 @@ def _best_cell(
     last = len(share) - 1
     low = np.take_along_axis(grid, np.maximum(best - 1, 0), 0)[0]
     high = np.take_along_axis(grid, np.minimum(best + 1, last), 0)[0]
-    for _ in range(70):
+    for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        below = rising(middle) < 0.0
+        n = np.exp(middle)
+        d = C / (FLOP_PER_ND * n)
+        # the slope along the budget, by a complex step of both
+        below = law._repeated(n * (1.0 + STEP), d * (1.0 - STEP), unique).imag < 0.0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(0.5 * (low + high))
 

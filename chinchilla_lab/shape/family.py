@@ -38,6 +38,12 @@ class Family:
         Least and largest width, [-]
     usual_aspect : float
         Width over layers that most runs choose, [-]
+    n_experts : int
+        Experts a layer among which a router picks; 1 for dense models, [-]
+    n_active_experts : int
+        Experts that it picks for a token, [-]
+    n_shared_experts : int
+        Experts that every token passes, [-]
     """
 
     head_dim: int
@@ -50,6 +56,9 @@ class Family:
     aspect: tuple[float, float] = (64.0, 144.0)
     widths: tuple[int, int] = (2048, 24576)
     usual_aspect: float = 115.0
+    n_experts: int = 1
+    n_active_experts: int = 1
+    n_shared_experts: int = 0
 
 
 FAMILIES: dict[str, Family] = {
@@ -83,48 +92,99 @@ FAMILIES: dict[str, Family] = {
         widths=(256, 4096),
         usual_aspect=64.0,
     ),
+    "mixtral": Family(
+        head_dim=128,
+        ff_ratio=3.5,
+        ff_multiple=256,
+        kv_group=4,
+        vocab_size=32000,
+        gated=True,
+        tied=False,
+        widths=(1536, 24576),
+        n_experts=8,
+        n_active_experts=2,
+    ),
+    "fine-experts": Family(
+        head_dim=128,
+        ff_ratio=2 / 7,
+        ff_multiple=128,
+        kv_group=4,
+        vocab_size=129280,
+        gated=True,
+        tied=False,
+        widths=(2048, 16384),
+        n_experts=256,
+        n_active_experts=8,
+        n_shared_experts=1,
+    ),
 }
 """Families of :func:`shape_for`: Llama-like with 32,000 or 128,256 rows of vocabulary,
-and small tied models."""
+small tied models, and two of mixtures. ``mixtral``: two of eight wide experts; it holds
+Mixtral 8x7B itself (:cite:`jiang2024mixtral`, Table 1). ``fine-experts``: eight of 256
+narrow experts beside a shared one, in the widths of DeepSeek-V3
+(:cite:`deepseek2024v3`, section 4.2 and released configuration), but with plain grouped
+attention and experts in every layer."""
 
+Rung = tuple[int, int, int]
 # neighbours on a ladder are at most 8 % apart: no size within it is further from one
 _REACH = 0.04
 
 
 @cache
-def _ladder(family: str) -> tuple[tuple[int, TransformerShape], ...]:
-    """Every shape of a family, by size."""
+def _shape(family: str, d: int, layers: int) -> TransformerShape:
+    make = FAMILIES[family]
+    heads = d // make.head_dim
+    return TransformerShape(
+        n_layers=layers,
+        d_model=d,
+        d_ff=round(make.ff_ratio * d / make.ff_multiple) * make.ff_multiple,
+        n_heads=heads,
+        n_kv_heads=heads // make.kv_group,
+        vocab_size=make.vocab_size,
+        gated=make.gated,
+        tied=make.tied,
+        n_experts=make.n_experts,
+        n_active_experts=make.n_active_experts,
+        n_shared_experts=make.n_shared_experts,
+    )
+
+
+@cache
+def _ladder(family: str) -> tuple[Rung, ...]:
+    """Parameters that a token uses, width and layers of every shape, by size.
+
+    A family has thousands of shapes: a shape is made where it is asked for.
+    """
     make = FAMILIES[family]
     step = make.head_dim * make.kv_group
-    shapes = []
+    rungs = []
     for d in range(make.widths[0], make.widths[1] + 1, step):
-        f = round(make.ff_ratio * d / make.ff_multiple) * make.ff_multiple
-        heads = d // make.head_dim
         low, high = d / make.aspect[1], d / make.aspect[0]
-        for layers in range(max(2, round(low)), round(high) + 1):
-            shape = TransformerShape(
-                n_layers=layers,
-                d_model=d,
-                d_ff=f,
-                n_heads=heads,
-                n_kv_heads=heads // make.kv_group,
-                vocab_size=make.vocab_size,
-                gated=make.gated,
-                tied=make.tied,
-            )
-            shapes.append((shape.params().total, shape))
-    return tuple(sorted(shapes, key=lambda pair: (pair[0], pair[1].d_model)))
+        # each layer adds the same
+        one, two = (_shape(family, d, k).params().active for k in (1, 2))
+        rungs += [
+            (one + (layers - 1) * (two - one), d, layers)
+            for layers in range(max(2, round(low)), round(high) + 1)
+        ]
+    return tuple(sorted(rungs))
+
+
+def _close(ladder: tuple[Rung, ...], wanted: float, rtol: float) -> list[Rung]:
+    """Return the rungs whose size is within a share of what is wanted."""
+    low, high = wanted * (1.0 - rtol) - 1.0, wanted * (1.0 + rtol) + 1.0
+    first, last = (bisect_left(ladder, x, key=lambda r: r[0]) for x in (low, high))
+    return [r for r in ladder[first:last] if abs(r[0] / wanted - 1.0) <= rtol]
 
 
 def shapes_near(
     N: float, rtol: float = 0.02, family: str = "llama"
 ) -> list[tuple[int, TransformerShape]]:
-    """Return the shapes of a family whose total is close to N.
+    """Return the shapes of a family that are close to N.
 
     Parameters
     ----------
     N : float
-        Wanted total, [parameter]
+        Wanted parameters that a token uses: all of a dense model, [parameter]
     rtol : float, optional
         Relative distance allowed, [-]
     family : str, optional
@@ -133,7 +193,8 @@ def shapes_near(
     Returns
     -------
     list of tuple
-        Pairs of total [parameter] and shape, nearest first; empty if none is close
+        Pairs of active parameters [parameter] and shape, nearest first; empty if none
+        is close
 
     Examples
     --------
@@ -143,27 +204,25 @@ def shapes_near(
     """
     one_of("family", family, FAMILIES)
     wanted = float(positive("N", N))
-    ladder = _ladder(family)
-    first = bisect_left(ladder, wanted * (1.0 - rtol) - 1.0, key=lambda pair: pair[0])
-    last = bisect_left(ladder, wanted * (1.0 + rtol) + 1.0, key=lambda pair: pair[0])
-    close = [p for p in ladder[first:last] if abs(p[0] / wanted - 1.0) <= rtol]
-    return sorted(close, key=lambda pair: abs(pair[0] - wanted))
+    close = _close(_ladder(family), wanted, rtol)
+    near = sorted(close, key=lambda rung: abs(rung[0] - wanted))
+    return [(total, _shape(family, d, layers)) for total, d, layers in near]
 
 
 def shape_for(N: float, family: str = "llama") -> TransformerShape:
-    """Return the most usual shape of a family with a total close to N.
+    """Return the most usual shape of a family with a size close to N.
 
     Parameters
     ----------
     N : float
-        Wanted total, [parameter]
+        Wanted parameters that a token uses: all of a dense model, [parameter]
     family : str, optional
         Key of :data:`FAMILIES`, [-]
 
     Returns
     -------
     TransformerShape
-        The shape; ask its ``params()`` for the exact total, [-]
+        The shape; ask its ``params()`` for the exact counts, [-]
 
     Raises
     ------
@@ -194,12 +253,15 @@ def shape_for(N: float, family: str = "llama") -> TransformerShape:
             f"{text(smallest, 'parameter')} to {text(largest, 'parameter')}; "
             f"other families: {', '.join(f for f in FAMILIES if f != family)}"
         )
-    close = [pair for pair in ladder if abs(pair[0] / wanted - 1.0) <= 0.01]
+    close = _close(ladder, wanted, 0.01)
     if not close:
-        return min(ladder, key=lambda pair: abs(pair[0] - wanted))[1]
+        _, d, layers = min(ladder, key=lambda rung: abs(rung[0] - wanted))
+        return _shape(family, d, layers)
     usual = FAMILIES[family].usual_aspect
 
-    def oddity(shape: TransformerShape) -> float:
-        return abs(log(shape.d_model / shape.n_layers / usual))
+    def oddity(rung: Rung) -> tuple[float, float]:
+        total, d, layers = rung
+        return abs(log(d / layers / usual)), abs(total - wanted)
 
-    return min(close, key=lambda pair: (oddity(pair[1]), abs(pair[0] - wanted)))[1]
+    _, d, layers = min(close, key=oddity)
+    return _shape(family, d, layers)

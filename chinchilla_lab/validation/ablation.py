@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from chinchilla_lab.checks import fraction, one_of
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.calibration import MeasuredStep
+from chinchilla_lab.cluster.several import Steps
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 
 __all__ = ["Ablation", "ablate", "seconds_without"]
@@ -43,15 +44,12 @@ def seconds_without(
     """
     for item in items:
         one_of("items", item, kernel.ITEMS)
-    used = find_stack(stack)
-    times = []
-    for r in rows:
-        found = kernel.items(
-            r.shape, r.layout.degrees(), float(r.batch), float(r.seq_len),
-            kernel.machine(r.cluster, used, r.dtype), used,
-        )  # fmt: skip
-        times.append(sum(float(t) for k, t in found.items() if k not in items))
-    return np.array(times)
+    return _without(Steps(rows), find_stack(stack), items)
+
+
+def _without(steps: Steps, stack: Stack, items: Sequence[str]) -> Array:
+    found = steps.items(stack)
+    return np.sum([t for name, t in found.items() if name not in items], axis=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +122,12 @@ def ablate(
     """
     base = find_stack(stack)
     measured = np.array([r.seconds for r in rows])
+    for item in without:
+        one_of("without", item, kernel.ITEMS)
+    steps = Steps(rows)
 
     def logs(e: float) -> Array:
-        times = seconds_without(rows, base.with_(gemm=float(e)), without)
+        times = _without(steps, base.with_(gemm=float(e)), without)
         return np.asarray(np.log(measured / times))
 
     def cost(e: float) -> float:

@@ -1,0 +1,127 @@
+"""Arguments of a plan: each changes what comes out, or is refused; none is ignored."""
+
+import inspect
+from functools import cache
+
+import pytest
+
+from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.cluster import STACKS, Cluster, Reliability
+from chinchilla_lab.laws import HOFFMANN_2022
+from chinchilla_lab.planning import closure, plan, typed_plan
+from chinchilla_lab.shape import SHAPES
+from chinchilla_lab.units import DAY
+
+pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
+LOFT = Cluster(accelerator="h100-sxm-80gb", n_accelerators=16)
+
+OBJECTIVES = {
+    "loss": {"deadline": 20 * DAY},
+    "time": {"target_loss": 2.2},
+    "cost": {"target_loss": 2.2},
+    "lifetime": {"target_loss": 2.2, "inference_tokens": 1e12},
+}
+MODES = {
+    "searched": {"thorough": False},
+    "given utilisation": {"thorough": False, "utilisation": 0.4},
+    "any size": {"utilisation": 0.4, "shape_family": None},
+}
+# a value for each argument that bites
+ARGUMENTS = {
+    "law": HOFFMANN_2022,
+    "n_working": 8,
+    "deadline": 18 * DAY,
+    "budget": 1e4,
+    "compute": 2e21,
+    "target_loss": 2.25,
+    "unique_tokens": 2e10,
+    "inference_tokens": 3e12,
+    "shape_family": "small",
+    "seq_len": 6000,
+    "batch_limit": 2**19,
+    "critical_batch": 2**21,
+    "stack": STACKS["uncalibrated"],
+    "dtype": "fp8",
+    "recipe": "fp32-adam",
+    "memory_limit": 30e9,
+    "reliability": Reliability(failures_per_node_day=0.5, band=(0.5, 0.5)),
+    "price": 9.0,
+    "utilisation": 0.3,
+    "serving_utilisation": 0.2,
+    "options": {"tp": (8,)},
+}
+# what cannot count, by objective (None for all) and mode (None for all)
+REFUSED = {
+    ("loss", None): {"target_loss"},
+    (None, "given utilisation"): {"stack", "recipe", "memory_limit", "options"},
+    (None, "any size"): {
+        "stack", "recipe", "memory_limit", "options", "seq_len", "batch_limit",
+        "critical_batch",
+    },
+    ("loss", "no demand"): {"serving_utilisation"},
+    ("time", "no demand"): {"serving_utilisation"},
+    ("cost", "no demand"): {"serving_utilisation"},
+}  # fmt: skip
+
+
+def refused(objective, mode):
+    return {
+        name
+        for (o, m), names in REFUSED.items()
+        for name in names
+        if o in (None, objective) and m in (None, mode, "no demand")
+    }
+
+
+@cache
+def base_plan(objective, mode):
+    return plan(LOFT, objective=objective, **OBJECTIVES[objective], **MODES[mode])
+
+
+def shown(made):
+    """Everything that a reader sees of a plan, and the limits it was held against."""
+    limits = [(one.name, one.right) for one in closure(made).identities]
+    return made.record(), made.rows(), made.assumptions, limits
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_argument_is_ignored(objective, mode, name):
+    base = {"objective": objective, **OBJECTIVES[objective], **MODES[mode]}
+    if mode == "any size" and name == "shape_family":
+        pytest.skip("a family makes it another mode")
+    changed = base | {name: ARGUMENTS[name]}
+    if name in refused(objective, mode):
+        with pytest.raises(ValueError, match=rf"{name}=.* counts for nothing"):
+            plan(LOFT, **changed)
+        return
+    try:
+        made = plan(LOFT, **changed)
+    except InfeasibleError:
+        return  # a limit that is too tight is anything but ignored
+    assert closure(made).holds
+    assert shown(made) != shown(base_plan(objective, mode))
+
+
+def test_every_argument_is_in_the_table():
+    free = {"cluster", "objective", "keep", "thorough", "progress"}
+    assert set(inspect.signature(plan).parameters) - free == set(ARGUMENTS)
+
+
+def test_refusals_say_where_to_go():
+    with pytest.raises(ValueError, match="ask objective='time' or 'cost' for the soon"):
+        plan(LOFT, target_loss=2.0, deadline=DAY)
+    with pytest.raises(ValueError, match="leave utilisation out, or drop it"):
+        plan(LOFT, deadline=DAY, utilisation=0.4, stack="llama-3")
+    for name, value in (("objective", "time"), ("target_loss", 2.0)):
+        with pytest.raises(ValueError, match=f"{name}=.* use plan"):
+            typed_plan(LOFT, SHAPES["llama-3-8b"], 1e11, 512, **{name: value})
+
+
+def test_demand_that_does_not_move_the_plan_is_said_to_be_priced_only():
+    made = plan(LOFT, deadline=10 * DAY, inference_tokens=1e12, thorough=False)
+    plain = plan(LOFT, deadline=10 * DAY, thorough=False)
+    assert plain.N == made.N
+    assert any("does not move the plan" in words for words in made.assumptions)
+    assert any(name == "serving [USD]" for name, _ in made.rows())

@@ -651,10 +651,13 @@ def test_a_day_is_worth_the_slope_of_the_frontier():
     made = plan(LOFT, deadline=30 * DAY, **IDEAL)
     row = {w.limit: w for w in sensitivity(made).rows}["deadline"]
     slope = LAW.gamma * (made.loss - LAW.E) / 30
-    assert -row.worth == pytest.approx(slope, rel=0.01)
     assert slope == pytest.approx(1.4e-3, rel=0.03)
+    # a day of three more, as a plan of 33 days has it: less than the first one
+    step = (made.loss - LAW.E) * (1.0 - 1.1**-LAW.gamma) / 3
+    assert -row.worth == pytest.approx(step, rel=1e-3)
+    assert 0.93 * slope < -row.worth < slope
     one = {w.limit: w for w in sensitivity(made).rows}["accelerators"]
-    assert -one.worth == pytest.approx(slope * 30 / 64, rel=0.02)
+    assert -one.worth == pytest.approx(step * 30 / 64, rel=0.02)
 
 
 def test_worth_of_a_day_meets_a_new_plan():
@@ -689,57 +692,6 @@ def test_the_batch_binds_a_large_cluster():
     assert rows["batch"].binds
     # accelerators beyond the batch add little: a tenth more gives far less than a tenth
     assert rows["accelerators"].time_share < 0.05
-
-
-# --- levers -----------------------------------------------------------------------
-
-
-def test_levers_price_what_was_measured(loft):
-    found = levers(loft)
-    # korthikanti2022reducing, Table 5: 1.29 to 1.32 for recomputing everything
-    assert found["no full recomputation"].worth == pytest.approx(1.30, abs=0.05)
-    assert found["twice the accelerators"].worth == pytest.approx(2.0, rel=0.02)
-    assert found["asynchronous checkpoints"].worth == pytest.approx(1.006, abs=2e-3)
-    assert found["network as it is"].worth < 1.06
-    assert found["twice the batch"].worth == pytest.approx(1.0, abs=5e-3)
-    assert "lever" in found._repr_html_()
-
-
-def test_levers_of_a_large_cluster(hall):
-    found = levers(hall)
-    assert found["asynchronous checkpoints"].worth == pytest.approx(1.09, abs=0.02)
-    assert found["fast restarts (hot spares)"].worth == pytest.approx(1.059, abs=0.01)
-    assert found["twice the accelerators"].worth < 1.97
-    # the order of the book: batch, layout and shape long before size
-    assert found["batch above 4.2M tokens"].worth > 2.0
-    assert found["layout"].worth > 1.3
-    assert found["shape"].worth > 1.2
-    # by what is gained: losses come last
-    gains = [r.days for r in found.rows]
-    assert gains == sorted(gains, reverse=True)
-    assert gains[-1] < 0.0
-
-
-def test_levers_in_the_plan_cannot_gain(loft, hall):
-    for made in (loft, hall):
-        for row in levers(made).rows:
-            # the search had them all: taking one out never helps
-            if row.state == "pulled":
-                assert row.worth >= 1.0 - 1e-9, row.name
-
-
-def test_levers_need_a_layout():
-    with pytest.raises(ValueError, match="without utilisation"):
-        levers(plan(LOFT, deadline=DAY, utilisation=0.4))
-
-
-def test_blocking_checkpoints_are_a_lever_to_pull():
-    slow = Reliability(blocking=True, interval=None, restart=1800.0)
-    made = plan(HALL, deadline=60 * DAY, reliability=slow)
-    found = levers(made)
-    for name in ("asynchronous checkpoints", "fast restarts (hot spares)"):
-        assert found[name].state == "open"
-        assert found[name].days > 0
 
 
 # --- side by side, and many -------------------------------------------------------

@@ -203,7 +203,9 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
         {
             "lever": r.name, "state": r.state, "time_factor": r.worth,
             "factor_low": r.worth_range[0], "factor_high": r.worth_range[1],
-            "days": r.days, "usd": r.dollars, "changed": r.note, "measured": r.measured,
+            "days": r.days, "days_p5": r.days_range[0], "days_p95": r.days_range[1],
+            "usd": r.dollars, "usd_p5": r.dollars_range[0],
+            "usd_p95": r.dollars_range[1], "changed": r.note, "measured": r.measured,
         }
         for r in levers_of(found).rows
     ]  # fmt: skip
@@ -211,16 +213,15 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
 
 
 def _show_binding(found: Plan, as_json: bool, as_csv: bool) -> None:
+    limits = sensitivity(found)
     records: list[Record] = [
         {
             "limit": w.limit, "value": w.value, "unit": w.unit, "one_more": w.worth,
-            "time_share_of_10_percent": w.time_share, "binds": w.binds,
+            "saved_percent": 100.0 * w.time_share, "binds": w.binds,
         }
-        for w in sensitivity(found).rows
+        for w in limits.rows
     ]  # fmt: skip
-    emit(
-        records, f"worth in the unit of the {found.problem.objective}", as_json, as_csv
-    )
+    emit(records, "; ".join(limits.heads), as_json, as_csv)
 
 
 def compare(
@@ -256,7 +257,7 @@ FIGURES = {
     "batch_tokens": "--batch", "steps": "--steps", "n_accelerators": "--gpus",
     "days": "--days", "accelerator_hours": "--gpu-hours", "price": "--price",
     "cost": "--cost", "unique_tokens": "--unique", "epochs": "--epochs",
-    "repeats": "--repeats",
+    "repeats": "--repeats", "mfu": "--mfu",
 }  # fmt: skip
 
 
@@ -293,6 +294,10 @@ def check(
     gpu_hours: Annotated[
         float | None, option("--gpu-hours", help="hours", unit="count")
     ] = None,
+    gpu: Gpu = None,
+    mfu: Annotated[
+        float | None, option("--mfu", help="6ND over the peak", unit="share")
+    ] = None,
     price: Annotated[
         float | None, option("--price", help="USD per hour", unit="USD")
     ] = None,
@@ -320,6 +325,7 @@ def check(
         "batch_tokens": batch, "steps": steps, "n_accelerators": gpus, "days": days,
         "accelerator_hours": gpu_hours, "price": price, "cost": cost,
         "unique_tokens": unique, "epochs": epochs, "repeats": repeats, "loss": loss,
+        "accelerator": None if gpu is None else words.chip(gpu), "mfu": mfu,
         "law": words.loss_law(law) if loss is not None else None,
     }  # fmt: skip
     found = typed(rtol=rtol, **figures)

@@ -38,6 +38,7 @@ HEADS = {
     "mfu": "MFU [-]", "seconds": "time [s]", "step_s": "step [s]",
     "flop_per_token": "training FLOP [FLOP/token]", "usd_low": "from [USD]",
     "usd_high": "to [USD]", "usd": "worth [USD]",
+    "one_more": "one more is worth", "saved_percent": "10 % more saves [%]",
     "N_low": "N from [parameter]", "N_high": "N to [parameter]",
     "D_low": "D from [token]", "D_high": "D to [token]",
     "optimal_N": "best N [parameter]", "optimal_D": "best D [token]",

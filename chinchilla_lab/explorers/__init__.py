@@ -43,6 +43,7 @@ NAMES = (
     "goodput",
     "cluster_optimal",
     "one_plan",
+    "levers",
     "ladder",
 )
 """Every explorer of the book, in the order of its pages."""

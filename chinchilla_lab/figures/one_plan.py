@@ -1,7 +1,7 @@
 """Four optima of one budget in one plane, and what widens a plan."""
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,7 @@ from chinchilla_lab.planning.plans import default_stack
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
+from chinchilla_lab.planning.sensitivity import Sensitivity, describe, sensitivity
 from chinchilla_lab.planning.sizes import by_size
 from chinchilla_lab.units import DAY
 
@@ -50,6 +51,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+# of ln N, within which another size may do better once a limit is loosened
+REACH = 0.2
 _NONE: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
 
 
@@ -92,13 +95,18 @@ class Four:
         if self.joint.days > self.days:
             return f"the deadline: the fastest takes {self.joint.days:.3g} days"
         if self.wish is not self.joint:
+            # sizes are coarse here: ten percent more time may not reach the next one
             return f"the deadline: the cheapest takes {self.wish.days:.3g} days"
-        slow = self.doubt.steps.days
-        if slow is not None and slow[1] > self.days:
-            return "the deadline, if the steps are as slow as they may be"
-        if self.joint.epochs > 1.0:
-            return f"the unique tokens: {self.joint.epochs:.3g} epochs"
-        return "none of the limits: more compute or less serving"
+        return describe(self.limits)
+
+    @cached_property
+    def limits(self) -> Sensitivity:
+        """What more of each limit is worth, among the plans of the coarse grid, [-]."""
+        asked = self.joint.problem.with_(deadline=self.days * DAY)
+        near = [p for p in self.plans if abs(np.log(p.N / self.joint.N)) < REACH]
+        return sensitivity(
+            replace(self.joint, problem=asked), among=near, machine=False
+        )
 
 
 @lru_cache(maxsize=64)

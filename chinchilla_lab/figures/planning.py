@@ -187,7 +187,7 @@ def size_study(
     return SizeStudy(
         every=tuple(every), plans=tuple(plans), best=best,
         naive=min(plans, key=lambda p: abs(np.log(p.N / wanted))),
-        limits=sensitivity(best),
+        limits=sensitivity(best, among=plans),
     )  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def draw_utilisation(ax: "Axes", series: Series) -> None:
 # the levers of a tornado, as they are called, and as they are drawn
 TORNADO = {
     "batch above 4.2M tokens": "batch of 4.2M tokens",
-    "layout": "median layout",
+    "other layouts": "median layout",
     "shape": "median shape",
     "network as it is": "a ninth of the network",
     "no full recomputation": "full recomputation",
@@ -302,7 +302,7 @@ def plot_tornado(
     Drawing
         The figure, [-]
     """
-    found = [{r.name: r.worth for r in levers(p).rows} for p in (loft, hall)]
+    found = [{r.name: r.worth for r in levers(p).pulled} for p in (loft, hall)]
     names = [*TORNADO.values(), "N 20 % too large", "naive N"]
     both = [
         [f.get(key, 1.0) for key in TORNADO] + [wrong, n]

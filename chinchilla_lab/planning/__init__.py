@@ -15,15 +15,23 @@ from chinchilla_lab.planning.compare import (
     export,
 )
 from chinchilla_lab.planning.coverage import Coverage, Covered, whole_run_coverage
+from chinchilla_lab.planning.defaults import Steps, from_defaults
 from chinchilla_lab.planning.doubt import Doubt, Intervals, intervals
 from chinchilla_lab.planning.estimates import (
     UTILISATION_BAND,
     RunEstimate,
     estimate_run,
 )
-from chinchilla_lab.planning.levers import Lever, Levers, levers
+from chinchilla_lab.planning.levers import (
+    Lever,
+    Levers,
+    LeverTable,
+    levers,
+    side_by_side,
+)
 from chinchilla_lab.planning.plans import default_stack, plan, typed_plan
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
+from chinchilla_lab.planning.report import Report
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
@@ -59,12 +67,15 @@ __all__ = [
     "Identity",
     "Intervals",
     "Lever",
+    "LeverTable",
     "Levers",
     "Plan",
     "Problem",
+    "Report",
     "RunEstimate",
     "Sensitivity",
     "Shift",
+    "Steps",
     "WholeRun",
     "Worth",
     "by_size",
@@ -76,6 +87,7 @@ __all__ = [
     "default_stack",
     "estimate_run",
     "export",
+    "from_defaults",
     "intervals",
     "levers",
     "measured_shift",
@@ -85,6 +97,7 @@ __all__ = [
     "require",
     "sensitivity",
     "shift",
+    "side_by_side",
     "solve",
     "solve_at",
     "sweep",

@@ -1,21 +1,26 @@
 """Whether the figures of a plan belong to one run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from chinchilla_lab.allocation.targets import least_params, loss_floor
-from chinchilla_lab.checks import InfeasibleError, positive
+from chinchilla_lab.checks import InfeasibleError, fraction, positive
+from chinchilla_lab.cluster.accelerators import ACCELERATORS, Accelerator
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.shape.transformer import TransformerShape
-from chinchilla_lab.tables import html_table
+from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import DAY, FLOP_PER_ND, HOUR, text
 
 __all__ = ["Closure", "ClosureError", "Identity", "closure", "require", "typed"]
+
+
+# tokens of a typed plan are rounded, and so miss a whole step by a little
+ROUNDED = 1e-3
 
 
 class ClosureError(ValueError):
@@ -77,7 +82,7 @@ class Identity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Closure:
+class Closure(Shown):
     """The identities of a plan.
 
     Parameters
@@ -98,7 +103,7 @@ class Closure:
         """Those that do not, [-]."""
         return tuple(one for one in self.identities if not one.holds)
 
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         rows = [
             [
                 one.name,
@@ -110,7 +115,7 @@ class Closure:
             ]
             for one in self.identities
         ]
-        return html_table(("identity", "left", "right", "unit", "off by", ""), rows)
+        return Cells(("identity", "left", "right", "unit", "off by", ""), rows)
 
 
 def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
@@ -130,7 +135,9 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
 
     Notes
     -----
-    Compute is checked against hours times rate, tokens against whole steps times batch.
+    Compute is checked against hours times rate, tokens against whole steps times batch
+    (to a thousandth, since typed tokens are rounded), memory against the limit and the
+    card, whichever is less.
     Idle accelerators are paid for: hours count all of the cluster.
 
     Examples
@@ -153,11 +160,11 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
         )
     ]  # fmt: skip
     if plan.batch_tokens is not None:
-        steps = round(plan.D / plan.batch_tokens)
+        steps = max(round(plan.D / plan.batch_tokens), 1)
         found.append(
             Identity(
                 name="steps x batch = tokens", left=steps * plan.batch_tokens,
-                right=plan.D, unit="token", rtol=max(rtol, 0.5 / max(steps, 1)),
+                right=plan.D, unit="token", rtol=max(rtol, ROUNDED),
             )
         )  # fmt: skip
     if plan.cost is not None and p.price is not None:
@@ -172,8 +179,7 @@ def closure(plan: Plan, rtol: float = 1e-6) -> Closure:
         found.append(
             Identity(
                 name="memory needed fits", left=plan.speed.memory,
-                right=p.cluster.chip.memory if p.memory_limit is None
-                else p.memory_limit,
+                right=min(p.cluster.chip.memory, p.memory_limit or np.inf),
                 unit="byte", rtol=0.0, at_most=True,
             )
         )  # fmt: skip
@@ -256,6 +262,9 @@ def typed(
     n_accelerators: int | None = None,
     days: float | None = None,
     accelerator_hours: float | None = None,
+    accelerator: Accelerator | str | None = None,
+    mfu: float | None = None,
+    dtype: str = "bf16",
     price: float | None = None,
     cost: float | None = None,
     unique_tokens: float | None = None,
@@ -292,6 +301,13 @@ def typed(
         Time, [day]
     accelerator_hours : float, optional
         Accelerator-hours, [h]
+    accelerator : Accelerator or str, optional
+        The chip, or its key in ``ACCELERATORS``; without one, no compute is believed
+        that none of them could do at its highest peak, [-]
+    mfu : float, optional
+        Share of the dense peak that the compute is said to reach, [-]
+    dtype : {"bf16", "fp8", "tf32"}, optional
+        Format whose peak is meant, [-]
     price : float, optional
         Rental, [USD/h]
     cost : float, optional
@@ -330,9 +346,13 @@ def typed(
     """  # noqa: E501 - the message is one line, as a user sees it
     given: dict[str, Any] = {
         k: v for k, v in locals().items()
-        if v is not None and k not in ("shape", "law", "same_compute_as", "rtol")
+        if v is not None and k not in (
+            "shape", "law", "same_compute_as", "rtol", "accelerator", "dtype"
+        )
     }  # fmt: skip
     v = {k: float(positive(k, x)) for k, x in given.items()}
+    if mfu is not None:
+        fraction("mfu", mfu, "no run does more than the dense peak")
     found: list[Identity] = []
 
     def check(name: str, unit: str, left: str, *right: str) -> None:
@@ -354,11 +374,19 @@ def typed(
         check("same compute", "FLOP", "6ND", "other")
     check("D = N x tokens per parameter", "token", "D", "N", "tokens_per_param")
     check("D = steps x batch", "token", "D", "steps", "batch_tokens")
+    if "steps" in v:
+        v["whole steps"] = max(1.0, round(v["steps"]))
+        check("steps are whole", "", "steps", "whole steps")
+        if found[-1].name == "steps are whole":
+            found[-1] = replace(found[-1], rtol=1e-9)
+            if found[-1].holds:
+                found.pop()  # nothing to tell
     if "days" in v and "n_accelerators" in v:
         v["days x n"] = v["days"] * DAY / HOUR * v["n_accelerators"]
     check("hours = accelerators x time", "count", "accelerator_hours", "days x n")
     hours = "accelerator_hours" if "accelerator_hours" in v else "days x n"
     check("cost = hours x price", "USD", "cost", hours, "price")
+    found += _rate(v, hours, accelerator, dtype, rtol)
     check("D = unique tokens x epochs", "token", "D", "unique_tokens", "epochs")
     if "repeats" in v:
         v["1 + repeats"] = 1.0 + v["repeats"]
@@ -388,6 +416,52 @@ def typed(
             "give for example N, D and C, or D, steps and batch_tokens"
         )
     return require(Closure(identities=tuple(found)))
+
+
+def _rate(
+    v: dict[str, float], hours: str, chip: Accelerator | str | None, dtype: str,
+    rtol: float,
+) -> list[Identity]:  # fmt: skip
+    """Hold compute against hours times the peak, and the share that is claimed."""
+    compute = v.get("C", v.get("6ND"))
+    if compute is None or hours not in v:
+        if chip is not None or "mfu" in v:
+            raise ValueError(
+                "accelerator and mfu need compute and time to hold them against: give "
+                "C, or N and D, and accelerator_hours, or n_accelerators and days"
+            )
+        return []
+    seconds = v[hours] * HOUR
+    if chip is None:
+        peaks = [
+            (peak, one.name, kind)
+            for one in ACCELERATORS.values()
+            for kind, peak in one.peaks.items()
+        ]
+        peak, name, kind = max(peaks)
+        where = f"the most of any chip, {name} in {kind}"
+    else:
+        named = ACCELERATORS[chip] if isinstance(chip, str) else chip
+        peak = float(named.peak(dtype))
+        where = f"{named.name} in {dtype}"
+    made = [
+        Identity(
+            name=f"C within hours x peak ({where})", left=compute, right=seconds * peak,
+            unit="FLOP", rtol=0.0, at_most=True,
+        )
+    ]  # fmt: skip
+    if "mfu" in v:
+        if chip is None:
+            raise ValueError(
+                f"mfu={v['mfu']:g} is a share of a peak: name the accelerator"
+            )
+        made.append(
+            Identity(
+                name="C = hours x peak x mfu", left=compute,
+                right=seconds * peak * v["mfu"], unit="FLOP", rtol=rtol,
+            )
+        )  # fmt: skip
+    return made
 
 
 def _reachable(law: LossLaw, N: float, loss: float) -> None:

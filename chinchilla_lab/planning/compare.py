@@ -17,43 +17,41 @@ from chinchilla_lab.checks import one_of, positive
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.planning.doubt import intervals
 from chinchilla_lab.planning.losses import silent
+from chinchilla_lab.planning.problem import OBJECTIVES
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.tables import html_table
+from chinchilla_lab.planning.sensitivity import sensitivity
+from chinchilla_lab.tables import Cells, Shown, markdown_table
 from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
 
 FORMATS = ("csv", "json", "md")
 SAME_COMPUTE = 0.05
-# how a page names and writes what the files hold with every digit
-_HEADS = {
-    "n_accelerators": ("accelerators", ""),
-    "N": ("N [parameter]", "parameter"),
-    "D": ("D [token]", "token"),
-    "C_flop": ("C = 6ND [FLOP]", "FLOP"),
-    "loss_nats": ("loss [nats/token]", ""),
-    "tokens_per_param": ("D/N [token/parameter]", ""),
-    "epochs": ("epochs [-]", ""),
-    "N_over_compute_optimal": ("N over compute-optimal [-]", ""),
-    "n_layers": ("layers", ""),
-    "d_model": ("width", ""),
-    "d_ff": ("MLP width", ""),
-    "n_heads": ("heads", ""),
-    "batch_tokens": ("batch [token]", "token"),
-    "memory_gb": ("memory [GB]", ""),
-    "utilisation_6nd": ("6ND over peak, in the step [-]", ""),
-    "goodput": ("time kept by failures [-]", ""),
-    "days": ("time [day]", ""),
-    "accelerator_hours": ("accelerator-hours [h]", ""),
-    "usd_low": ("cost, least [USD]", "USD"),
-    "usd_high": ("cost, most [USD]", "USD"),
-    "price_date": ("prices of", ""),
-    "inference_tokens": ("served [token]", "token"),
-}
+# how a record is written for people: head and unit; the rest goes by its ending
+HEADS = {
+    "N": ("N", "parameter"), "D": ("D", "token"), "C_flop": ("C = 6ND", "FLOP"),
+    "loss_nats": ("loss", "nats/token"),
+    "tokens_per_param": ("D/N", "token/parameter"),
+    "optimal_N": ("optimal N", "parameter"), "optimal_D": ("optimal D", "token"),
+    "optimal_loss_nats": ("optimal loss", "nats/token"),
+    "n_accelerators": ("accelerators", ""), "n_layers": ("layers", ""),
+    "d_model": ("width", ""), "d_ff": ("MLP width", ""), "n_heads": ("heads", ""),
+    "batch_tokens": ("batch", "token"), "inference_tokens": ("served", "token"),
+    "memory_gb": ("memory", "GB"), "days": ("time", "day"),
+    "accelerator_hours": ("accelerator-hours", "h"),
+    "usd_low": ("cost, lowest price", "USD"),
+    "usd_high": ("cost, highest price", "USD"),
+    "serving_usd": ("serving", "USD"), "lifetime_usd": ("training and serving", "USD"),
+    "price_date": ("price of", ""), "utilisation_6nd": ("6ND over the peak", "%"),
+    "goodput": ("time kept by failures", "%"), "efficiency": ("efficiency", "%"),
+    "usd": ("cost", "USD"), "chance_deadline": ("chance of the deadline", "%"),
+    "chance_budget": ("chance of the budget", "%"),
+}  # fmt: skip
+QUANTITIES = ("parameter", "token", "FLOP", "USD")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Records side by side: one a plan, the same columns for all.
 
     Parameters
@@ -76,6 +74,10 @@ class Comparison:
         C = np.array([r["C_flop"] for r in self.records], dtype=np.float64)
         return float(C.max() / C.min())
 
+    def _names(self) -> list[str]:
+        """Columns of all records: one may know what another does not."""
+        return list(dict.fromkeys(name for r in self.records for name in r))
+
     def to_json(self) -> str:
         """Return the records as JSON; what is not known is null."""
         rows = [{k: _plain(v) for k, v in r.items()} for r in self.records]
@@ -84,36 +86,28 @@ class Comparison:
     def to_csv(self) -> str:
         """Return the records as CSV; what is not known is an empty cell."""
         out = io.StringIO()
-        names = list(self.records[0])
+        names = self._names()
         writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
         for r in self.records:
-            writer.writerow({k: "" if _plain(v) is None else v for k, v in r.items()})
+            plain = {k: _plain(r.get(k)) for k in names}
+            writer.writerow({k: "" if v is None else v for k, v in plain.items()})
         return out.getvalue()
 
     def to_markdown(self) -> str:
-        """Return the records as a Markdown table, one column a plan."""
-        heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
-        lines = [
-            f"| | {' | '.join(heads)} |",
-            f"|---|{'---|' * len(heads)}",
-        ]
-        for name in self.records[0]:
-            if name == "label":
-                continue
-            cells = [_shown(r.get(name)) for r in self.records]
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-        return "\n".join(lines) + "\n"
+        """Return the records as a Markdown table, one column a plan, for people."""
+        cells = self._cells(fold=False)
+        return markdown_table(cells.header, cells.rows)
 
-    def _repr_html_(self) -> str:
+    def _cells(self, fold: bool = True) -> Cells:
         heads = [str(r.get("label", i + 1)) for i, r in enumerate(self.records)]
         rows, same = [], []
-        for name in self.records[0]:
-            head, unit = _HEADS.get(name, (name.replace("_", " "), ""))
-            cells = [_shown(r.get(name), unit) for r in self.records]
+        for name in self._names():
+            cells = [_shown(_unit(name, r), r.get(name)) for r in self.records]
             if name == "label" or not any(cells):
                 continue  # what no plan knows needs no row
-            if len(cells) > 1 and len(set(cells)) == 1:
+            head = _head(name, self.records[0])
+            if fold and len(cells) > 1 and len(set(cells)) == 1:
                 same.append(f"{head} {cells[0]}")
             else:
                 rows.append([head, *cells])
@@ -124,7 +118,29 @@ class Comparison:
         )
         if same:
             word += f"; the same for all: {', '.join(same)}"
-        return html_table(("", *heads), rows, word)
+        return Cells(("", *heads), rows, word if len(self.records) > 1 else "")
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Part the end of an interval from the name of what it is of."""
+    stem, _, end = name.rpartition("_p")
+    return (stem, end) if stem and end.replace(".", "").isdigit() else (name, "")
+
+
+def _unit(name: str, record: dict[str, Any]) -> str:
+    if name == "score":
+        return OBJECTIVES[str(record["objective"])]
+    return HEADS.get(_split(name)[0], ("", ""))[1]
+
+
+def _head(name: str, record: dict[str, Any]) -> str:
+    stem, end = _split(name)
+    word, unit = HEADS.get(stem, (stem.replace("_", " "), ""))
+    if name == "score":
+        word, unit = f"objective: {record['objective']}", _unit(name, record)
+    if end:
+        word += f", {float(end):g} % point"
+    return f"{word} [{unit}]" if unit else word
 
 
 def _plain(value: Any) -> Any:
@@ -135,18 +151,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any, unit: str = "") -> str:
+def _shown(unit: str, value: Any) -> str:
     if value is None or _plain(value) is None:
         return ""
-    if unit and isinstance(value, int | float | np.number):
-        return text(float(value), unit).removesuffix(f" {unit}")
-    if isinstance(value, float | np.floating):
-        return f"{value:.5g}"
+    if isinstance(value, float | np.floating | int) and not isinstance(value, bool):
+        if unit in QUANTITIES:
+            return text(float(value), unit, 4).removesuffix(" FLOP")
+        if unit == "%":
+            return f"{100.0 * float(value):.1f}"
+        return f"{value:,.5g}" if abs(float(value)) < 1e5 else f"{value:,.0f}"
     return str(value)
 
 
 def compare(
-    plans: Sequence[Plan], labels: Sequence[str] = (), level: float | None = 0.9
+    plans: Sequence[Plan],
+    labels: Sequence[str] = (),
+    level: float | None = 0.9,
+    limits: bool = False,
 ) -> Comparison:
     """Set plans side by side.
 
@@ -158,6 +179,9 @@ def compare(
         What to call them, [-]
     level : float, optional
         Coverage of the intervals that go with them; None for none, [-]
+    limits : bool, optional
+        Look for the limit that binds each, up to a second a plan; otherwise it stands
+        there where :func:`~chinchilla_lab.planning.sensitivity` was asked before, [-]
 
     Returns
     -------
@@ -184,6 +208,8 @@ def compare(
         raise ValueError(f"labels has {len(labels)} entries for {len(plans)} plans")
     records = []
     for i, one in enumerate(plans):
+        if limits:
+            sensitivity(one)
         record = {"label": labels[i] if labels else f"plan {i + 1}", **one.record()}
         if level is not None:
             doubt = intervals(one, level)

@@ -18,7 +18,7 @@ from chinchilla_lab.planning.time_doubt import (
     other_batches,
     time_doubt,
 )
-from chinchilla_lab.tables import html_table
+from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import DAY, HOUR, text
 
 __all__ = ["Doubt", "Intervals", "intervals"]
@@ -63,7 +63,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intervals:
+class Intervals(Shown):
     """Intervals of a plan.
 
     Parameters
@@ -114,7 +114,7 @@ class Intervals:
     meets_deadline: float
     meets_budget: float
 
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         together = Doubt(
             source="together", N=self.N, D=self.D, days=self.days,
             dollars=self.dollars, loss=self.loss,
@@ -135,7 +135,7 @@ class Intervals:
             "loss [nats/token]", "from",
         )  # fmt: skip
         caption = "; ".join([f"{self.level:.0%} intervals", *chances])
-        return html_table(head, [_row(d) for d in lines], caption)
+        return Cells(head, [_row(d) for d in lines], caption)
 
 
 def _row(d: Doubt) -> list[str]:

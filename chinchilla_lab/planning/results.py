@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.cluster.cost import Cost
@@ -13,6 +13,9 @@ from chinchilla_lab.planning.speed import Speed
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
 from chinchilla_lab.units import DAY, FLOP_PER_ND, GB, HOUR, text
+
+if TYPE_CHECKING:
+    from chinchilla_lab.planning.report import Report
 
 __all__ = ["Plan"]
 
@@ -166,6 +169,40 @@ class Plan:
         return chances(self)
 
     @property
+    def binding(self) -> str | None:
+        """Limit that binds, "" if none does; None if nobody asked, [-].
+
+        :func:`~chinchilla_lab.planning.sensitivity` finds it and leaves it here.
+        """
+        found = self.__dict__.get("_sensitivity")
+        return None if found is None else str(found.binding)
+
+    def report(self, level: float = 0.9) -> "Report":
+        """Return the plan with an interval for each number and the limit that binds.
+
+        Parameters
+        ----------
+        level : float, optional
+            Coverage of the intervals, [-]
+
+        Returns
+        -------
+        Report
+            One table; up to a second of work, kept for the next call, [-]
+
+        Examples
+        --------
+        >>> from chinchilla_lab.cluster import Cluster
+        >>> from chinchilla_lab.planning.plans import plan
+        >>> loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+        >>> plan(loft, deadline=30 * 86400).report().binding
+        'deadline'
+        """
+        from chinchilla_lab.planning.report import report  # it needs plans to exist
+
+        return report(self, level)
+
+    @property
     def layout(self) -> str:
         """Layout in words; empty where none was searched, [-]."""
         return "" if self.speed is None else self.speed.step.layout.label()
@@ -189,6 +226,8 @@ class Plan:
         cost = self.cost
         made: dict[str, Any] = {
             "objective": p.objective,
+            "score": self.score,
+            "binding": self.binding,
             "law": p.law.label,
             "accelerator": p.cluster.chip.name,
             "n_accelerators": p.n,
@@ -216,6 +255,10 @@ class Plan:
             "accelerator_hours": self.hours,
             "usd_low": None if cost is None else cost.low,
             "usd_high": None if cost is None else cost.high,
+            "serving_usd": self.serving_dollars if p.inference_tokens else None,
+            "lifetime_usd": self.dollars + self.serving_dollars
+            if p.inference_tokens
+            else None,
             "price_date": None if cost is None else cost.price.date,
             "inference_tokens": p.inference_tokens,
             "calibration": self.label,
@@ -285,12 +328,17 @@ class Plan:
             )
         if p.inference_tokens and cost is not None:
             cells.append(["serving [USD]", text(self.serving_dollars, "USD")])
+        if self.binding is not None:
+            cells.append(["what binds", self.binding or "nothing"])
         return cells
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {value}" for name, value in self.rows())
 
     def _repr_html_(self) -> str:
+        known = self.__dict__.get("_report")
+        if known is not None:
+            return str(known._repr_html_())
         caption = f"{self.problem.law.label}; {self.label}"
         if self.assumptions:
             caption += f"; {'; '.join(self.assumptions)}"

@@ -10,6 +10,7 @@ from chinchilla_lab.cluster import (
     best_batch,
     compute_bound_tokens,
     divisible_batch,
+    even_batches,
     largest_cluster,
     loss_ratio,
     steps_and_examples,
@@ -94,3 +95,15 @@ def test_local_training_diloco2025scaling_table_7_and_10():
     separate, joint = loss_ratio(1e10)
     assert separate == pytest.approx(0.9965, rel=1e-3)
     assert joint == pytest.approx(1.016, rel=1e-3)
+
+
+@given(st.integers(1, 5000), st.integers(1, 300))
+def test_even_batches_serve_every_layout_within_the_slack(most, n):
+    found = even_batches(most, n)
+    assert max(found) <= most
+    for k in (k for k in range(1, min(n, most) + 1) if n % k == 0):
+        for b in (1, 2, 4, 8):
+            q = k * b
+            own = [batch for batch in found if batch % q == 0]
+            if q <= most:
+                assert max(own) >= (1 - 2e-3) * (most // q * q)

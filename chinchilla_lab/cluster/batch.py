@@ -5,6 +5,7 @@ a cluster meets the loss.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "StepsAndExamples",
     "best_batch",
     "divisible_batch",
+    "even_batches",
     "largest_cluster",
     "steps_and_examples",
     "tokens_per_accelerator",
@@ -379,3 +381,54 @@ def divisible_batch(most: int, n_accelerators: int, align: str = "most") -> int:
         return (top // divisors[-1]) * divisors[-1]
     large = [k for k in divisors if 8 * k >= divisors[-1]]
     return max((top // k) * k for k in large)
+
+
+# micro-batches that a search of layouts tries
+MICRO = (1, 2, 4, 8)
+
+
+@cache
+def even_batches(
+    most: int, n_accelerators: int, slack: float = 2e-3
+) -> tuple[int, ...]:
+    r"""Return the largest batches that each kind of layout can share out evenly.
+
+    .. math:: B_q = \left\lfloor \frac{B_\max}{q} \right\rfloor q, \qquad
+       q = k\,b, \quad k \mid n, \quad b \in \{1, 2, 4, 8\}
+
+    Parameters
+    ----------
+    most : int
+        Sequences that the batch may hold, [sequence]
+    n_accelerators : int
+        Accelerators n, [-]
+    slack : float, optional
+        Share of a batch that may be given up for one that more layouts divide, [-]
+
+    Returns
+    -------
+    tuple of int
+        Batches, the largest first, [sequence]
+
+    Notes
+    -----
+    A layout takes batches that are multiples of its replicas times its micro-batch, and
+    of its stages too where these are interleaved: q is that product. Its best batch is
+    the largest multiple within the limit, so a tighter limit gives every layout a
+    smaller batch, never a better one. A single batch at the limit does not: 976 leaves
+    16 replicas no micro-batch but 1, where 608 leaves them 2.
+
+    Examples
+    --------
+    >>> even_batches(976, 16), even_batches(610, 16)
+    ((976, 960, 896), (610, 608, 576, 512))
+    """
+    top, n = whole("most", most), whole("n_accelerators", n_accelerators)
+    # the products of all divisors with all micro-batches, the largest first
+    quanta = {k * b for k in range(1, min(n, top) + 1) if n % k == 0 for b in MICRO}
+    kept: list[int] = []
+    for q in sorted((q for q in quanta if q <= top), reverse=True):
+        batch = top // q * q
+        if not any(k % q == 0 and k >= (1.0 - slack) * batch for k in kept):
+            kept.append(batch)
+    return tuple(sorted(kept, reverse=True))

@@ -26,6 +26,7 @@ from chinchilla_lab.units import FLOP_PER_ND, GB, text
 __all__ = ["solve", "solve_at"]
 
 TOGETHER = 40  # shapes whose layouts are searched in one pass, between two reports
+LEADERS = 5  # plans of the first pass whose batches the second tries
 Progress = Callable[[float], None]
 # shapes that say how many accelerators are worth a whole search, and how far in size
 FEW, REACH = 16, 1.15
@@ -173,11 +174,19 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
     if problem.thorough:
         around = shapes_around(problem, found[0].N)
         rest = [s for s in around if s not in set(coarse)]
-        found = best_first(problem, [*found, *_all(problem, rest, progress, 0.6, 1.0)])
+        tried = _all(problem, rest, progress, 0.6, 1.0, _winners(found))
+        found = best_first(problem, [*found, *tried])
     top = found[: problem.keep]
     return replace(
         top[0], alternatives=tuple(top[1:]), n_searched=len(set(coarse)) + len(rest)
     )
+
+
+def _winners(found: Sequence[Plan]) -> tuple[int, ...]:
+    """Return batches near those of the best plans that were best for some shape."""
+    good = [p.batch for p in found[:LEADERS] if p.batch is not None]
+    won = {p.batch for p in found if p.batch is not None}
+    return tuple(b for b in won if min(good) <= 2 * b and b <= 2 * max(good))
 
 
 def _all(
@@ -186,12 +195,10 @@ def _all(
     progress: Progress | None,
     start: float,
     end: float,
+    batches: Sequence[int] | None = None,
 ) -> list[Plan]:
     plans = []
-    batches = problem.batches()
-    if not problem.thorough:
-        # without waste the largest is best; with it every other rung will do
-        batches = batches[:1] if problem.critical_batch is None else batches[::2]
+    batches = problem.batches() if batches is None else batches
     for i, shape in enumerate(shapes):
         if i % TOGETHER == 0 and problem.utilisation is None:
             some = shapes[i : i + TOGETHER]

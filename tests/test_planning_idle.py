@@ -92,7 +92,7 @@ def test_idle_ones_are_paid_for_and_said():
 def test_where_dollars_count_a_larger_cluster_may_cost_more():
     costs = [
         plan(h100(n), objective="cost", target_loss=2.15, thorough=False).score
-        for n in (60, 61)
+        for n in (64, 67)  # 60 and 61 differ by the rounding of the batch alone
     ]
     assert costs[1] > costs[0]
 

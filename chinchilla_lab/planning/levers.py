@@ -226,7 +226,10 @@ def _changes(plan: Plan) -> list[_Change]:
             changed = p.with_(
                 cluster=replace(p.cluster, n_accelerators=n), n_working=busy
             )
-            made.append(_Change(name, "open", changed, b, f"{n:,}, same batch"))
+            # as near to the batch as that many replicas can share out
+            own = divisible_batch(b, busy, "replicas")
+            note = f"{n:,}, same batch" if own == b else f"{n:,}, batch of {own:,}"
+            made.append(_Change(name, "open", changed, own, note))
     for name, times, measured in (
         ("twice the batch", 2.0, ""),
         ("batch warm-up", 1.0 / (1.0 - WARMUP_STEPS_SAVED),

@@ -12,7 +12,7 @@ from chinchilla_lab.checks import InfeasibleError, one_of, positive, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.hardware import Cluster
-from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
+from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout, sequences
 from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
@@ -358,7 +358,7 @@ def search(
     """
     used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
-    sequences, s = whole("batch", batch), whole("seq_len", seq_len)
+    count, s = sequences(batch, seq_len), whole("seq_len", seq_len)
     top = whole("keep", keep)
     grid = axes(shape, cluster, used, **options)
     rates = kernel.machine(cluster, used, dtype)
@@ -376,17 +376,17 @@ def search(
     for i, part in enumerate(parts):
         g = degrees_of(part, cluster.n_accelerators)
         sizes = tuple(len(part[name]) for name in AXES)
-        valid = np.broadcast_to(divides(shape, g, sequences, s, even_stages), sizes)
+        valid = np.broadcast_to(divides(shape, g, count, s, even_stages), sizes)
         points += valid.size
         divisible += int(np.count_nonzero(valid))
         w, gr, o, kept, logits, buffers = components(
-            shape, g, sequences / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
+            shape, g, count / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
             used.memory_offset,
         )  # fmt: skip
         total = (w + gr + o) + (kept + logits + buffers)
         fits = valid & (total <= limit)
         seconds = np.broadcast_to(
-            kernel.seconds(shape, g, float(sequences), float(s), rates, used), sizes
+            kernel.seconds(shape, g, float(count), float(s), rates, used), sizes
         )
         flat = np.flatnonzero(fits)
         if not len(flat):
@@ -413,11 +413,11 @@ def search(
         if progress is not None:
             progress((i + 1) / len(parts))
     if not chosen:
-        _refuse(shape, cluster, sequences, s, divisible, least, limit)
+        _refuse(shape, cluster, count, s, divisible, least, limit)
     chosen.sort(key=lambda row: row[0])
     chosen = chosen[:top]
     steps = tuple(
-        _itemised(shape, cluster, layout, sequences, s, dtype, used, rates)
+        _itemised(shape, cluster, layout, count, s, dtype, used, rates)
         for _, _, layout in chosen
     )
     return Ranking(

@@ -7,7 +7,7 @@ from chinchilla_lab.checks import one_of, positive, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.hardware import Cluster, mfu
-from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.layout import Layout, sequences
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.accounting import flops_per_token
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -405,18 +405,16 @@ def step_time(
     """
     used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
-    sequences, s = whole("batch", batch), whole("seq_len", seq_len)
-    layout.check(shape, cluster, sequences, s, even_stages)
+    count, s = sequences(batch, seq_len), whole("seq_len", seq_len)
+    layout.check(shape, cluster, count, s, even_stages)
     rates = kernel.machine(cluster, used, dtype)
-    found = kernel.items(
-        shape, layout.degrees(), float(sequences), float(s), rates, used
-    )
+    found = kernel.items(shape, layout.degrees(), float(count), float(s), rates, used)
     return StepTime(
         items={name: float(t) for name, t in found.items()},
         shape=shape,
         cluster=cluster,
         layout=layout,
-        batch=sequences,
+        batch=count,
         seq_len=s,
         dtype=dtype,
         stack=used,

@@ -47,6 +47,9 @@ _HEADS = {
     "accelerator_hours": ("accelerator-hours [h]", ""),
     "usd_low": ("cost, least [USD]", "USD"),
     "usd_high": ("cost, most [USD]", "USD"),
+    "energy_mwh": ("energy at rated power [MWh]", ""),
+    "power_mw": ("rated power [MW]", ""),
+    "pue": ("PUE [-]", ""),
     "price_date": ("prices of", ""),
     "inference_tokens": ("served [token]", "token"),
 }

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.checks import InfeasibleError, positive
 from chinchilla_lab.cluster.accelerators import Price
 from chinchilla_lab.cluster.cost import as_price
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY, Reliability
 from chinchilla_lab.cluster.hardware import Cluster
-from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.layout import Layout, sequences
 from chinchilla_lab.cluster.memory import Recipe
-from chinchilla_lab.cluster.stacks import Stack, find_stack
+from chinchilla_lab.cluster.stacks import HasStack, Stack, find_stack
 from chinchilla_lab.cluster.step import step_time
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.laws.published import DEFAULT
@@ -25,7 +25,7 @@ from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
 from chinchilla_lab.planning.speed import Speed, typed_speed
 from chinchilla_lab.shape.transformer import TransformerShape
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.units import FLOP_PER_ND, GB
 
 __all__ = ["default_stack", "plan", "typed_plan"]
 
@@ -89,6 +89,17 @@ def _refuse_unused(problem: Problem) -> None:
             "without tokens to serve; give inference_tokens",
             ("serving_utilisation",),
         ),
+        (
+            p.cluster.chip.power is None,
+            "where the power of the accelerator is not known; give one with power=...",
+            ("pue",),
+        ),
+        (
+            p.price is None,
+            "without a price: serving could be neither priced nor weighed; give "
+            "price='2.5@2026-11'",
+            ("inference_tokens",),
+        ),
     ]
     defaults = {f.name: f.default for f in fields(Problem)} | {
         "options": {}, "stack_given": False,
@@ -104,6 +115,25 @@ def _refuse_unused(problem: Problem) -> None:
                 f"{name}={value!r}"
             )  # fmt: skip
             raise ValueError(f"{shown} counts for nothing {why}, or drop it")
+
+
+# a limit typed in GiB for a card sold in GB is the whole card, not a mistake
+ROUNDED = 1.08
+
+
+def _room(cluster: Cluster, limit: float | None) -> float | None:
+    """Return the bytes that a job may fill, refused where the card has fewer."""
+    if limit is None:
+        return None
+    room = float(positive("memory_limit", limit))
+    most = cluster.chip.memory
+    if room > ROUNDED * most:
+        raise ValueError(
+            f"memory_limit={room / GB:.1f} GB is more than the {most / GB:.1f} GB of "
+            f"{cluster.chip.name}; leave it out to fill the card, or give an "
+            "accelerator of your own with that memory"
+        )
+    return min(room, most)
 
 
 def plan(
@@ -122,7 +152,7 @@ def plan(
     seq_len: int = 4096,
     batch_limit: float | None = None,
     critical_batch: float | None = None,
-    stack: Stack | str | None = None,
+    stack: Stack | str | HasStack | None = None,
     dtype: str = "bf16",
     recipe: Recipe | str = "mixed-adam",
     memory_limit: float | None = None,
@@ -130,6 +160,7 @@ def plan(
     price: Price | str | None = None,
     utilisation: float | None = None,
     serving_utilisation: float | None = None,
+    pue: float | None = None,
     options: dict[str, Sequence[Any]] | None = None,
     keep: int = 5,
     thorough: bool = True,
@@ -174,7 +205,7 @@ def plan(
         Largest batch; None for the law ``deepseek-2024``, infinity for none, [token]
     critical_batch : float, optional
         Critical batch, above which examples are wasted; None for no waste, [token]
-    stack : Stack or str, optional
+    stack : Stack or str or Calibration, optional
         Constants of the software; by default :func:`default_stack`, [-]
     dtype : {"bf16", "fp8", "tf32"}, optional
         Format of the matrix products, [-]
@@ -190,6 +221,9 @@ def plan(
         Share of the dense peak that 6ND reach, in place of a search of layouts, [-]
     serving_utilisation : float, optional
         Share of the peak that serving reaches; by default that of training, [-]
+    pue : float, optional
+        Power of the hall over that of its accelerators, for the energy of the plan; by
+        default that of the accelerators alone, [-]
     options : dict, optional
         Axes of the layout search, restricted: ``{"recompute": ("none",)}``, [-]
     keep : int, optional
@@ -231,7 +265,8 @@ def plan(
 
     A job may leave accelerators idle where fewer divide better or wait less for one
     another: more accelerators never make it slower. Idle ones are paid for like the
-    rest, so where dollars count a larger cluster may well be worse.
+    rest, so where dollars count a larger cluster may well be worse. Hot spares are such
+    idle ones: a cluster of their number more, with ``n_working``.
 
     References
     ----------
@@ -256,9 +291,9 @@ def plan(
         shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
         critical_batch=critical_batch, stack=used, stack_given=stack is not None,
         dtype=dtype, recipe=recipe,
-        memory_limit=memory_limit, reliability=reliability,
+        memory_limit=_room(cluster, memory_limit), reliability=reliability,
         price=None if price is None else as_price(price), utilisation=utilisation,
-        serving_utilisation=serving_utilisation, options=dict(options or {}),
+        serving_utilisation=serving_utilisation, pue=pue, options=dict(options or {}),
         keep=keep, thorough=thorough,
     )  # fmt: skip
     _refuse_unused(problem)
@@ -324,6 +359,8 @@ def typed_plan(
     given["stack"] = find_stack(given.get("stack") or usual)
     if given.get("price") is not None:
         given["price"] = as_price(given["price"])
+    given["memory_limit"] = _room(cluster, given.get("memory_limit"))
+    sequences(batch, int(given.get("seq_len", 4096)))
     given.setdefault("compute", FLOP_PER_ND * shape.params().active * float(D))
     given["objective"] = "loss"
     problem = Problem(cluster=cluster, **given)

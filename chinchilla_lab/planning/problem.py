@@ -100,6 +100,8 @@ class Problem:
         Share of the peak that 6ND reach, instead of a search of layouts, [-]
     serving_utilisation : float, optional
         Share of the peak that 2N per served token reach; by default as in training, [-]
+    pue : float, optional
+        Power of the hall over that of its accelerators, [-]
     options : dict
         Axes of the layout search, restricted, [-]
     keep : int
@@ -131,6 +133,7 @@ class Problem:
     price: Price | None = None
     utilisation: float | None = None
     serving_utilisation: float | None = None
+    pue: float | None = None
     options: dict[str, Sequence[Any]] = field(default_factory=dict)
     keep: int = 5
     thorough: bool = True
@@ -154,6 +157,11 @@ class Problem:
             raise ValueError(
                 f"unique_tokens={self.unique_tokens:g} are fewer than one sequence of "
                 f"{self.seq_len}; write 50e9 or, on the command line, 50B"
+            )
+        if self.pue is not None and float(positive("pue", self.pue)) < 1.0:
+            raise ValueError(
+                f"pue={self.pue:g} is below 1: the hall draws what is in it; give the "
+                "power of the hall over that of its machines, such as 1.2"
             )
         whole("seq_len", self.seq_len)
         whole("keep", self.keep)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from chinchilla_lab.cluster import (
     BATCH_LAWS,
+    batch_range,
     best_batch,
     compute_bound_tokens,
     divisible_batch,
@@ -61,6 +62,24 @@ def test_deepseek_batch_deepseek2024llm(C, batch):
 def test_batches_that_were_used_lie_in_the_band(C, used):
     band = BATCH_LAWS["deepseek-2024"].batch(C)
     assert band.low <= used <= band.high
+
+
+def test_step_law_li2025predictable():
+    """0.58 D^0.571 tokens; Llama 3 405B used 16M on 15.6T."""
+    band = BATCH_LAWS["step-law-2025"].batch(15.6e12)
+    assert band.value == pytest.approx(0.58 * 15.6e12**0.571)
+    assert band.low <= 16e6 <= band.high
+
+
+def test_the_range_holds_every_law_that_has_a_size():
+    C, D = np.array([1e22, 3.8e25]), np.array([3e11, 15.6e12])
+    found = batch_range(C, D)
+    for name, x in (("deepseek-2024", C), ("step-law-2025", D)):
+        own = BATCH_LAWS[name].batch(x)
+        assert np.all(found.low <= own.low)
+        assert np.all(found.high >= own.high)
+        assert name.split("-")[0] in found.label.lower()
+    assert np.all((found.low < found.value) & (found.value < found.high))
 
 
 def test_growth_needs_an_anchor():

@@ -22,6 +22,7 @@ __all__ = [
     "BatchBand",
     "BatchLaw",
     "StepsAndExamples",
+    "batch_range",
     "best_batch",
     "divisible_batch",
     "even_batches",
@@ -83,8 +84,11 @@ def steps_and_examples(batch: ArrayLike, critical: ArrayLike) -> StepsAndExample
     -----
     From a quadratic loss and a noisy gradient: the best step of a batch lowers the loss
     by 1 / (1 + B_c / B) of what a noiseless one would. At B = B_c both costs double.
-    The relation is known from McCandlish et al. 2018; it is derived here and holds as
-    an identity, whatever B_c is.
+    The relation is derived here and holds as an identity, whatever B_c is.
+
+    References
+    ----------
+    :cite:`mccandlish2018empirical`, trade of steps against examples
 
     Examples
     --------
@@ -270,6 +274,21 @@ _LAWS = (
         ),
     ),
     BatchLaw(
+        name="step-law-2025",
+        label="Step Law 2025, optimal batch",
+        along="D",
+        exponent=(0.571, 0.571, 0.571),
+        coefficient=0.58,
+        # Llama 3 405B used 16M tokens where the law says 20M
+        spread=1.3,
+        source=Source(
+            cite="li2025predictable",
+            where="formula of the optimal batch",
+            evidence="secondary",
+            note="the same for all sizes; the spread is that of one run beside it",
+        ),
+    ),
+    BatchLaw(
         name="zhang-2024",
         label="Zhang et al. 2024, critical batch at 20 % more steps",
         along="D",
@@ -288,6 +307,53 @@ _LAWS = (
 
 BATCH_LAWS: dict[str, BatchLaw] = {law.name: law for law in _LAWS}
 """Laws of the batch by name; they differ in what they call a good batch."""
+
+
+def batch_range(C: ArrayLike, D: ArrayLike) -> BatchBand:
+    """Return what all laws with a size say of the batch of a run.
+
+    Parameters
+    ----------
+    C : array_like
+        Training compute, [FLOP]
+    D : array_like
+        Training tokens, broadcast against ``C``, [token]
+
+    Returns
+    -------
+    BatchBand
+        Least of the lower ends, geometric mean of the laws, largest of the upper ends,
+        [token]
+
+    Notes
+    -----
+    The laws differ in what they hold constant and in what they call good: the range is
+    a disagreement, not an error bar. ``zhang-2024`` knows growth alone and is left out,
+    as are coefficients that were seen in secondary sources that disagree.
+
+    References
+    ----------
+    :cite:`deepseek2024llm`; :cite:`li2025predictable`
+
+    Examples
+    --------
+    >>> found = batch_range(C=3.8e25, D=15.6e12)  # Llama 3 405B, which used 16M
+    >>> f"{found.low / 1e6:.0f}M to {found.high / 1e6:.0f}M tokens"
+    '15M to 292M tokens'
+    """
+    x = {"C": positive("C", C), "D": positive("D", D)}
+    sized = [law for law in _LAWS if law.coefficient is not None]
+    said = [law.batch(x[law.along]) for law in sized]
+    lows, values, highs = (
+        np.array(np.broadcast_arrays(*(getattr(b, end) for b in said)))
+        for end in ("low", "value", "high")
+    )
+    return BatchBand(
+        low=lows.min(axis=0)[()],
+        value=np.exp(np.log(values).mean(axis=0))[()],
+        high=highs.max(axis=0)[()],
+        label="; ".join(law.label for law in sized),
+    )
 
 
 def tokens_per_accelerator(batch_tokens: ArrayLike, n_accelerators: int) -> Array:

@@ -19,7 +19,7 @@ from chinchilla_lab.cluster import (
     step_time,
 )
 from chinchilla_lab.laws import HOFFMANN_2022
-from chinchilla_lab.planning import closure, plan, typed_plan
+from chinchilla_lab.planning import closure, decode_utilisation, plan, typed_plan
 from chinchilla_lab.shape import SHAPES
 from chinchilla_lab.units import DAY
 
@@ -203,6 +203,36 @@ def test_energy_is_hours_times_power_times_pue():
         plan(unknown, deadline=DAY, pue=1.2)
     with pytest.raises(ValueError, match=r"pue=0.9 is below 1"):
         plan(LOFT, deadline=DAY, pue=0.9)
+
+
+@pytest.mark.parametrize("objective", ["time", "cost", "lifetime"])
+def test_a_missing_target_is_named(objective):
+    limits = {"deadline": 10 * DAY, "thorough": False}
+    least = plan(LOFT, **limits).loss
+    with pytest.raises(ValueError, match=f"is {least:.4f} nats/token") as said:
+        plan(LOFT, objective=objective, inference_tokens=1e12, **limits)
+    target = float(str(said.value).rpartition("=")[2])
+    assert least + 0.005 <= target <= least + 0.015
+    made = plan(LOFT, objective=objective, target_loss=target, **limits)
+    assert made.seconds < 10 * DAY
+    with pytest.raises(ValueError, match="objective='loss' with a deadline"):
+        plan(LOFT, objective=objective)
+
+
+def test_serving_is_told_what_decoding_reaches():
+    made = plan(LOFT, budget=2e4, inference_tokens=1e11, thorough=False)
+    note = next(x for x in made.assumptions if x.startswith("serving at the util"))
+    low, high = decode_utilisation(made.shape, LOFT, 4096)
+    assert f"about {low:.0%} to {high:.0%} here" in note
+    assert 0.0 < low < high < made.utilisation
+    assert high / low == pytest.approx(2.0 / 1.4)
+    own = float(note.rpartition("=")[2])
+    again = plan(
+        LOFT, budget=2e4, inference_tokens=1e11, thorough=False, serving_utilisation=own
+    )
+    assert not any(x.startswith("serving at the util") for x in again.assumptions)
+    # dearer service leaves less for training
+    assert again.loss > made.loss
 
 
 def test_a_single_quote_is_one_figure():

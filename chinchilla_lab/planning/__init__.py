@@ -26,6 +26,7 @@ from chinchilla_lab.planning.problem import OBJECTIVES, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
+from chinchilla_lab.planning.serving import decode_utilisation
 from chinchilla_lab.planning.shift import (
     Shift,
     measured_shift,
@@ -63,6 +64,7 @@ __all__ = [
     "coarse_batch",
     "compare",
     "compare_runs",
+    "decode_utilisation",
     "default_stack",
     "estimate_run",
     "export",

@@ -1,12 +1,13 @@
 """What a team asks: the best plan, or what a plan of its own would take."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from chinchilla_lab.checks import InfeasibleError, positive
+from chinchilla_lab.checks import ExtrapolationWarning, InfeasibleError, positive
 from chinchilla_lab.cluster.accelerators import Price
 from chinchilla_lab.cluster.cost import as_price
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY, Reliability
@@ -20,7 +21,7 @@ from chinchilla_lab.laws.published import DEFAULT
 from chinchilla_lab.planning.candidates import finish, mixture_notes
 from chinchilla_lab.planning.idle import most_useful
 from chinchilla_lab.planning.losses import DataLimit
-from chinchilla_lab.planning.problem import Objective, Problem
+from chinchilla_lab.planning.problem import OBJECTIVES, Objective, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
 from chinchilla_lab.planning.speed import Speed, typed_speed
@@ -115,6 +116,25 @@ def _refuse_unused(problem: Problem) -> None:
                 f"{name}={value!r}"
             )  # fmt: skip
             raise ValueError(f"{shown} counts for nothing {why}, or drop it")
+
+
+def _refuse_without_target(objective: str, given: dict[str, Any]) -> None:
+    """Say what loss the limits reach, for somebody who has none to aim at."""
+    words = f"objective={objective!r} needs target_loss, the loss to reach"
+    limits = [k for k in ("deadline", "budget", "compute") if given[k] is not None]
+    if not limits:
+        raise ValueError(
+            f"{words}; objective='loss' with a deadline, budget or compute finds what "
+            "can be reached"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        least = solve(Problem(objective="loss", **(given | {"thorough": False}))).loss
+    higher = np.ceil(100.0 * least + 0.5) / 100.0
+    raise ValueError(
+        f"{words}: the least within this {' and '.join(limits)} is {least:.4f} "
+        f"nats/token; aim a little above it, target_loss={higher:.2f}"
+    )
 
 
 # a limit typed in GiB for a card sold in GB is the whole card, not a mistake
@@ -283,19 +303,21 @@ def plan(
     """
     usual = default_stack(cluster)
     used = find_stack(usual if stack is None else stack)
-    problem = Problem(
-        cluster=cluster, n_working=n_working, law=law, objective=objective,
-        deadline=deadline,
-        budget=budget, compute=compute, target_loss=target_loss,
-        unique_tokens=unique_tokens, inference_tokens=inference_tokens,
-        shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
-        critical_batch=critical_batch, stack=used, stack_given=stack is not None,
-        dtype=dtype, recipe=recipe,
-        memory_limit=_room(cluster, memory_limit), reliability=reliability,
-        price=None if price is None else as_price(price), utilisation=utilisation,
-        serving_utilisation=serving_utilisation, pue=pue, options=dict(options or {}),
-        keep=keep, thorough=thorough,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "cluster": cluster, "n_working": n_working, "law": law, "deadline": deadline,
+        "budget": budget, "compute": compute,
+        "unique_tokens": unique_tokens, "inference_tokens": inference_tokens,
+        "shape_family": shape_family, "seq_len": seq_len, "batch_limit": batch_limit,
+        "critical_batch": critical_batch, "stack": used,
+        "stack_given": stack is not None, "dtype": dtype, "recipe": recipe,
+        "memory_limit": _room(cluster, memory_limit), "reliability": reliability,
+        "price": None if price is None else as_price(price), "utilisation": utilisation,
+        "serving_utilisation": serving_utilisation, "pue": pue,
+        "options": dict(options or {}), "keep": keep, "thorough": thorough,
+    }  # fmt: skip
+    if objective in OBJECTIVES and objective != "loss" and target_loss is None:
+        _refuse_without_target(objective, given)
+    problem = Problem(objective=objective, target_loss=target_loss, **given)
     _refuse_unused(problem)
     return solve(problem, progress)
 

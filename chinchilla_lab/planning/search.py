@@ -18,6 +18,7 @@ from chinchilla_lab.planning.idle import with_idle
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.serving import with_serving_note
 from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
 from chinchilla_lab.shape.transformer import TransformerShape
@@ -77,6 +78,7 @@ def solve(
             alternatives=tuple(top[1:]),
             n_searched=made.n_searched + found.n_searched,
         )
+    made = with_serving_note(made)
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from chinchilla_lab.cluster import (
     BATCH_LAWS,
+    batch_range,
     best_batch,
     compute_bound_tokens,
     divisible_batch,
+    even_batches,
     largest_cluster,
     loss_ratio,
     steps_and_examples,
@@ -62,6 +64,24 @@ def test_batches_that_were_used_lie_in_the_band(C, used):
     assert band.low <= used <= band.high
 
 
+def test_step_law_li2025predictable():
+    """0.58 D^0.571 tokens; Llama 3 405B used 16M on 15.6T."""
+    band = BATCH_LAWS["step-law-2025"].batch(15.6e12)
+    assert band.value == pytest.approx(0.58 * 15.6e12**0.571)
+    assert band.low <= 16e6 <= band.high
+
+
+def test_the_range_holds_every_law_that_has_a_size():
+    C, D = np.array([1e22, 3.8e25]), np.array([3e11, 15.6e12])
+    found = batch_range(C, D)
+    for name, x in (("deepseek-2024", C), ("step-law-2025", D)):
+        own = BATCH_LAWS[name].batch(x)
+        assert np.all(found.low <= own.low)
+        assert np.all(found.high >= own.high)
+        assert name.split("-")[0] in found.label.lower()
+    assert np.all((found.low < found.value) & (found.value < found.high))
+
+
 def test_growth_needs_an_anchor():
     law = BATCH_LAWS["zhang-2024"]
     with pytest.raises(ValueError, match="give anchor"):
@@ -94,3 +114,15 @@ def test_local_training_diloco2025scaling_table_7_and_10():
     separate, joint = loss_ratio(1e10)
     assert separate == pytest.approx(0.9965, rel=1e-3)
     assert joint == pytest.approx(1.016, rel=1e-3)
+
+
+@given(st.integers(1, 5000), st.integers(1, 300))
+def test_even_batches_serve_every_layout_within_the_slack(most, n):
+    found = even_batches(most, n)
+    assert max(found) <= most
+    for k in (k for k in range(1, min(n, most) + 1) if n % k == 0):
+        for b in (1, 2, 4, 8):
+            q = k * b
+            own = [batch for batch in found if batch % q == 0]
+            if q <= most:
+                assert max(own) >= (1 - 2e-3) * (most // q * q)

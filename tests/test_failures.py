@@ -166,6 +166,22 @@ def test_stragglers_jiang2024megascale():
     assert stragglers(2048).slowdown == pytest.approx(0.1, rel=1e-3)
 
 
+def test_slow_nodes_lengthen_every_step_of_a_reliable_machine():
+    """MegaScale's machines: 0.5 % of them 10 % slower cost a large job a tenth."""
+    plain = Reliability()
+    slow = plain.with_(slow_share=0.005, slow_by=0.1)
+    for n in (8, 1024, 16384):
+        one, two = plain.goodput(n), slow.goodput(n)
+        factor = 1.0 + stragglers(n // 8).slowdown
+        assert two.share * factor == pytest.approx(one.share, rel=1e-12)
+        parts = two.share + two.saving + two.repeated + two.restarting + two.waiting
+        assert parts == pytest.approx(1.0, abs=1e-12)
+    assert slow.goodput(16384).waiting == pytest.approx(0.1 / 1.1 * one.share, rel=1e-3)
+    assert "waiting for slow" in two._repr_html_()
+    with pytest.raises(ValueError, match="slow_share"):
+        plain.with_(slow_share=1.5)
+
+
 def test_spares_meet_scipy():
     stats = pytest.importorskip("scipy.stats")
     for repair in (3600.0, DAY, 7 * DAY):

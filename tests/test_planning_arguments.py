@@ -1,14 +1,25 @@
 """Arguments of a plan: each changes what comes out, or is refused; none is ignored."""
 
 import inspect
+import warnings
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from chinchilla_lab.checks import InfeasibleError
-from chinchilla_lab.cluster import STACKS, Cluster, Reliability
+from chinchilla_lab.cluster import (
+    STACKS,
+    Cluster,
+    Layout,
+    MeasuredStep,
+    Reliability,
+    calibrate,
+    search,
+    step_time,
+)
 from chinchilla_lab.laws import HOFFMANN_2022
-from chinchilla_lab.planning import closure, plan, typed_plan
+from chinchilla_lab.planning import closure, decode_utilisation, plan, typed_plan
 from chinchilla_lab.shape import SHAPES
 from chinchilla_lab.units import DAY
 
@@ -48,6 +59,7 @@ ARGUMENTS = {
     "price": "9@2026-11",
     "utilisation": 0.3,
     "serving_utilisation": 0.2,
+    "pue": 1.2,
     "options": {"tp": (8,)},
     "confidence": 0.8,
 }
@@ -128,3 +140,106 @@ def test_demand_that_does_not_move_the_plan_is_said_to_be_priced_only():
     assert plain.N == made.N
     assert any("does not move the plan" in words for words in made.assumptions)
     assert any(name == "serving [USD]" for name, _ in made.rows())
+
+
+def test_a_calibration_is_taken_wherever_a_stack_is():
+    shape = SHAPES["llama-3-8b"]
+    layout = Layout(dp=16, zero=1, recompute="full")
+    step = step_time(shape, LOFT, layout, 64, 8192)
+    row = MeasuredStep(
+        shape=shape, cluster=LOFT, layout=layout, batch=64, seq_len=8192,
+        seconds=1.3 * step.seconds,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one row settles one constant, no error
+        own = calibrate([row], constants=("gemm",))
+    one, other = (
+        (
+            plan(LOFT, deadline=DAY, stack=which, thorough=False).seconds,
+            typed_plan(LOFT, shape, 1e9, 64, seq_len=8192, stack=which).seconds,
+            step_time(shape, LOFT, layout, 64, 8192, which).seconds,
+            search(shape, LOFT, 64, 8192, which).best.seconds,
+        )
+        for which in (own, own.stack)
+    )
+    assert one == other
+
+
+def test_a_batch_in_tokens_is_refused_with_its_sequences():
+    shape, words = SHAPES["llama-3-8b"], "8388608 tokens are 1024 sequences of 8192"
+    with pytest.raises(ValueError, match=words):
+        typed_plan(LOFT, shape, 1e11, 8388608, seq_len=8192)
+    with pytest.raises(ValueError, match=words):
+        search(shape, LOFT, 8388608, 8192)
+    with pytest.raises(ValueError, match=words):
+        MeasuredStep.from_run(shape, LOFT, Layout(dp=16), 8388608, 8192, 1e9, 1e3)
+
+
+def test_no_job_fills_more_than_the_card():
+    with pytest.raises(ValueError, match=r"199.6 GB is more than the 85.5 GB"):
+        plan(LOFT, deadline=DAY, memory_limit=199.6e9)
+    with pytest.raises(ValueError, match="leave it out to fill the card"):
+        typed_plan(LOFT, SHAPES["llama-3-8b"], 1e11, 512, memory_limit=199.6e9)
+    # 80 GiB typed for the card is the card
+    full = plan(LOFT, deadline=DAY, memory_limit=80 * 2**30, thorough=False)
+    assert full.N == plan(LOFT, deadline=DAY, thorough=False).N
+
+
+def test_demand_without_a_price_is_refused():
+    free = replace(LOFT, accelerator=replace(LOFT.chip, price=None))
+    with pytest.raises(ValueError, match=r"inference_tokens=.* counts for nothing"):
+        plan(free, deadline=DAY, inference_tokens=1e12)
+
+
+def test_energy_is_hours_times_power_times_pue():
+    made = plan(LOFT, deadline=10 * DAY, pue=1.2, thorough=False)
+    bare = plan(LOFT, deadline=10 * DAY, thorough=False)
+    kilowatts = LOFT.chip.power / 1000
+    assert made.energy.mwh == pytest.approx(made.hours * kilowatts * 1.2 / 1000)
+    assert made.energy.watts == pytest.approx(16 * LOFT.chip.power * 1.2)
+    assert made.record()["energy_mwh"] == made.energy.mwh
+    assert made.energy.joules == pytest.approx(1.2 * bare.energy.joules)
+    assert "accelerators alone" in dict(bare.rows())["energy at rated power [MWh]"]
+    unknown = replace(LOFT, accelerator=replace(LOFT.chip, power=None))
+    assert plan(unknown, deadline=DAY, thorough=False).energy is None
+    with pytest.raises(ValueError, match=r"pue=1.2 counts for nothing"):
+        plan(unknown, deadline=DAY, pue=1.2)
+    with pytest.raises(ValueError, match=r"pue=0.9 is below 1"):
+        plan(LOFT, deadline=DAY, pue=0.9)
+
+
+@pytest.mark.parametrize("objective", ["time", "cost", "lifetime"])
+def test_a_missing_target_is_named(objective):
+    limits = {"deadline": 10 * DAY, "thorough": False}
+    least = plan(LOFT, **limits).loss
+    with pytest.raises(ValueError, match=f"is {least:.4f} nats/token") as said:
+        plan(LOFT, objective=objective, inference_tokens=1e12, **limits)
+    target = float(str(said.value).rpartition("=")[2])
+    assert least + 0.005 <= target <= least + 0.015
+    made = plan(LOFT, objective=objective, target_loss=target, **limits)
+    assert made.seconds < 10 * DAY
+    with pytest.raises(ValueError, match="objective='loss' with a deadline"):
+        plan(LOFT, objective=objective)
+
+
+def test_serving_is_told_what_decoding_reaches():
+    made = plan(LOFT, budget=2e4, inference_tokens=1e11, thorough=False)
+    note = next(x for x in made.assumptions if x.startswith("serving at the util"))
+    low, high = decode_utilisation(made.shape, LOFT, 4096)
+    assert f"about {low:.0%} to {high:.0%} here" in note
+    assert 0.0 < low < high < made.utilisation
+    assert high / low == pytest.approx(2.0 / 1.4)
+    own = float(note.rpartition("=")[2])
+    again = plan(
+        LOFT, budget=2e4, inference_tokens=1e11, thorough=False, serving_utilisation=own
+    )
+    assert not any(x.startswith("serving at the util") for x in again.assumptions)
+    # dearer service leaves less for training
+    assert again.loss > made.loss
+
+
+def test_a_single_quote_is_one_figure():
+    one, two = (plan(LOFT, deadline=DAY, price=p, thorough=False)
+                for p in ("2@2026-11", "2:3@2026-11"))  # fmt: skip
+    assert dict(one.rows())["cost [USD]"] == "$768, single quote"
+    assert dict(two.rows())["cost [USD]"] == "$768 to $1.15k"

@@ -369,8 +369,9 @@ def test_a_critical_batch_is_drawn():
 def test_other_batches_are_listed():
     made = ask(HALL, deadline=60 * DAY, thorough=False)
     row = {d.source: d for d in intervals(made).apart}["other batch"]
-    # a batch four times smaller cannot feed 16,384 accelerators
-    assert row.days[1] > 1.5 * made.days
+    # a batch four times smaller feeds 16,384 accelerators less well: 2,048 sequences
+    # leave 128 replicas sixteen micro-batches to fill sixteen stages with
+    assert row.days[1] > 1.1 * made.days
     given = ask(LOFT, deadline=30 * DAY, batch_limit=4e6)
     assert "other batch" not in [d.source for d in intervals(given).apart]
 

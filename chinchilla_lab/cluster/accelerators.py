@@ -338,7 +338,12 @@ class Accelerator:
         if self.price:
             price = self.price
             rows.append(
-                [f"price {price.date} [USD/h]", f"{price.low:g} to {price.high:g}"]
+                [
+                    f"price {price.date} [USD/h]",
+                    f"{price.low:g}, single quote"
+                    if price.low == price.high
+                    else f"{price.low:g} to {price.high:g}",
+                ]
             )
         rows.append(["figures of one", self.per])
         rows.append(["source", f"{self.source}, {self.where}, {self.accessed}"])

@@ -5,6 +5,7 @@ a cluster meets the loss.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -21,8 +22,10 @@ __all__ = [
     "BatchBand",
     "BatchLaw",
     "StepsAndExamples",
+    "batch_range",
     "best_batch",
     "divisible_batch",
+    "even_batches",
     "largest_cluster",
     "steps_and_examples",
     "tokens_per_accelerator",
@@ -81,8 +84,11 @@ def steps_and_examples(batch: ArrayLike, critical: ArrayLike) -> StepsAndExample
     -----
     From a quadratic loss and a noisy gradient: the best step of a batch lowers the loss
     by 1 / (1 + B_c / B) of what a noiseless one would. At B = B_c both costs double.
-    The relation is known from McCandlish et al. 2018; it is derived here and holds as
-    an identity, whatever B_c is.
+    The relation is derived here and holds as an identity, whatever B_c is.
+
+    References
+    ----------
+    :cite:`mccandlish2018empirical`, trade of steps against examples
 
     Examples
     --------
@@ -268,6 +274,21 @@ _LAWS = (
         ),
     ),
     BatchLaw(
+        name="step-law-2025",
+        label="Step Law 2025, optimal batch",
+        along="D",
+        exponent=(0.571, 0.571, 0.571),
+        coefficient=0.58,
+        # Llama 3 405B used 16M tokens where the law says 20M
+        spread=1.3,
+        source=Source(
+            cite="li2025predictable",
+            where="formula of the optimal batch",
+            evidence="secondary",
+            note="the same for all sizes; the spread is that of one run beside it",
+        ),
+    ),
+    BatchLaw(
         name="zhang-2024",
         label="Zhang et al. 2024, critical batch at 20 % more steps",
         along="D",
@@ -286,6 +307,53 @@ _LAWS = (
 
 BATCH_LAWS: dict[str, BatchLaw] = {law.name: law for law in _LAWS}
 """Laws of the batch by name; they differ in what they call a good batch."""
+
+
+def batch_range(C: ArrayLike, D: ArrayLike) -> BatchBand:
+    """Return what all laws with a size say of the batch of a run.
+
+    Parameters
+    ----------
+    C : array_like
+        Training compute, [FLOP]
+    D : array_like
+        Training tokens, broadcast against ``C``, [token]
+
+    Returns
+    -------
+    BatchBand
+        Least of the lower ends, geometric mean of the laws, largest of the upper ends,
+        [token]
+
+    Notes
+    -----
+    The laws differ in what they hold constant and in what they call good: the range is
+    a disagreement, not an error bar. ``zhang-2024`` knows growth alone and is left out,
+    as are coefficients that were seen in secondary sources that disagree.
+
+    References
+    ----------
+    :cite:`deepseek2024llm`; :cite:`li2025predictable`
+
+    Examples
+    --------
+    >>> found = batch_range(C=3.8e25, D=15.6e12)  # Llama 3 405B, which used 16M
+    >>> f"{found.low / 1e6:.0f}M to {found.high / 1e6:.0f}M tokens"
+    '15M to 292M tokens'
+    """
+    x = {"C": positive("C", C), "D": positive("D", D)}
+    sized = [law for law in _LAWS if law.coefficient is not None]
+    said = [law.batch(x[law.along]) for law in sized]
+    lows, values, highs = (
+        np.array(np.broadcast_arrays(*(getattr(b, end) for b in said)))
+        for end in ("low", "value", "high")
+    )
+    return BatchBand(
+        low=lows.min(axis=0)[()],
+        value=np.exp(np.log(values).mean(axis=0))[()],
+        high=highs.max(axis=0)[()],
+        label="; ".join(law.label for law in sized),
+    )
 
 
 def tokens_per_accelerator(batch_tokens: ArrayLike, n_accelerators: int) -> Array:
@@ -379,3 +447,54 @@ def divisible_batch(most: int, n_accelerators: int, align: str = "most") -> int:
         return (top // divisors[-1]) * divisors[-1]
     large = [k for k in divisors if 8 * k >= divisors[-1]]
     return max((top // k) * k for k in large)
+
+
+# micro-batches that a search of layouts tries
+MICRO = (1, 2, 4, 8)
+
+
+@cache
+def even_batches(
+    most: int, n_accelerators: int, slack: float = 2e-3
+) -> tuple[int, ...]:
+    r"""Return the largest batches that each kind of layout can share out evenly.
+
+    .. math:: B_q = \left\lfloor \frac{B_\max}{q} \right\rfloor q, \qquad
+       q = k\,b, \quad k \mid n, \quad b \in \{1, 2, 4, 8\}
+
+    Parameters
+    ----------
+    most : int
+        Sequences that the batch may hold, [sequence]
+    n_accelerators : int
+        Accelerators n, [-]
+    slack : float, optional
+        Share of a batch that may be given up for one that more layouts divide, [-]
+
+    Returns
+    -------
+    tuple of int
+        Batches, the largest first, [sequence]
+
+    Notes
+    -----
+    A layout takes batches that are multiples of its replicas times its micro-batch, and
+    of its stages too where these are interleaved: q is that product. Its best batch is
+    the largest multiple within the limit, so a tighter limit gives every layout a
+    smaller batch, never a better one. A single batch at the limit does not: 976 leaves
+    16 replicas no micro-batch but 1, where 608 leaves them 2.
+
+    Examples
+    --------
+    >>> even_batches(976, 16), even_batches(610, 16)
+    ((976, 960, 896), (610, 608, 576, 512))
+    """
+    top, n = whole("most", most), whole("n_accelerators", n_accelerators)
+    # the products of all divisors with all micro-batches, the largest first
+    quanta = {k * b for k in range(1, min(n, top) + 1) if n % k == 0 for b in MICRO}
+    kept: list[int] = []
+    for q in sorted((q for q in quanta if q <= top), reverse=True):
+        batch = top // q * q
+        if not any(k % q == 0 and k >= (1.0 - slack) * batch for k in kept):
+            kept.append(batch)
+    return tuple(sorted(kept, reverse=True))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.checks import fraction, one_of, positive, whole
+from chinchilla_lab.checks import fraction, one_of, positive
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import Accelerator, find
 from chinchilla_lab.cluster.hardware import Cluster, mfu
-from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.layout import Layout, sequences
 from chinchilla_lab.cluster.stacks import (
     FITTABLE,
     TYPICAL,
@@ -132,7 +132,7 @@ class MeasuredStep:
         MeasuredStep
             The step, [s]
         """
-        per_step = whole("batch", batch) * whole("seq_len", seq_len)
+        per_step = sequences(batch, seq_len) * seq_len
         rate = float(positive("tokens", tokens)) / float(positive("seconds", seconds))
         return cls(
             shape=shape,

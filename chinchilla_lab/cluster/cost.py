@@ -51,11 +51,17 @@ class Cost:
         """Geometric mean of both ends, [USD]."""
         return float((self.low * self.high) ** 0.5)
 
+    @property
+    def text(self) -> str:
+        """Both ends in words, or the one figure that a single quote gives, [USD]."""
+        if self.low == self.high:
+            return f"{text(self.low, 'USD')}, single quote"
+        return f"{text(self.low, 'USD')} to {text(self.high, 'USD')}"
+
     def _repr_html_(self) -> str:
         rows = [
             ["accelerator-hours", f"{self.hours:,.0f}"],
-            ["from", text(self.low, "USD")],
-            ["to", text(self.high, "USD")],
+            ["cost", self.text],
         ]
         return html_table(("cost", "value"), rows, self.price.text)
 
@@ -190,6 +196,11 @@ class Energy:
     def kwh(self) -> float:
         """The same energy, [kWh]."""
         return self.joules / JOULES_PER_KWH
+
+    @property
+    def mwh(self) -> float:
+        """The same energy, [MWh]."""
+        return self.kwh / 1000.0
 
 
 def energy(

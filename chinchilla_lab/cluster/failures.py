@@ -294,6 +294,15 @@ class Reliability:
         Work between checkpoints; by default the best one, [s]
     node_size : int
         Accelerators of a node, [-]
+    slow_share : float
+        Share of nodes that are slow and not yet found; see :func:`stragglers`, [-]
+    slow_by : float
+        By how much they are slower, [-]
+
+    Notes
+    -----
+    Slow nodes are off by default: the jitter of a calibrated stack holds those of the
+    jobs that it was fitted on.
     """
 
     failures_per_node_day: float = 3.79e-3
@@ -303,6 +312,8 @@ class Reliability:
     blocking: bool = False
     interval: float | None = 300.0
     node_size: int = 8
+    slow_share: float = 0.0
+    slow_by: float = 0.1
 
     def __post_init__(self) -> None:
         non_negative("failures_per_node_day", self.failures_per_node_day)
@@ -310,6 +321,9 @@ class Reliability:
         low, high = self.band
         if not 0.0 <= low <= high:
             raise ValueError(f"band={self.band} must run from the least to the largest")
+        non_negative("slow_by", self.slow_by)
+        if self.slow_share != 0.0:
+            fraction("slow_share", self.slow_share)
 
     def with_(self, **changes: Any) -> "Reliability":
         """Return a copy with other settings.
@@ -364,8 +378,15 @@ class Reliability:
         """
         M = self.mean_time(n_accelerators)
         if np.isinf(M) and (self.interval is None or not self.blocking):
-            return goodput(M, self.restart, interval=1.0, blocking=False)
-        return goodput(M, self.restart, self.interval, self.save, self.blocking)
+            found = goodput(M, self.restart, interval=1.0, blocking=False)
+        else:
+            found = goodput(M, self.restart, self.interval, self.save, self.blocking)
+        if self.slow_share == 0.0:
+            return found
+        nodes = -(-n_accelerators // self.node_size)
+        longer = 1.0 + stragglers(nodes, self.slow_share, self.slow_by).slowdown
+        kept = found.share / longer
+        return replace(found, share=kept, waiting=found.share - kept)
 
 
 DEFAULT_RELIABILITY = Reliability()

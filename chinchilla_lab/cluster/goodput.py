@@ -123,6 +123,8 @@ class Goodput:
         Mean time between failures, [s]
     error : float, optional
         Standard error of the share, for simulated ones, [-]
+    waiting : float, optional
+        Share spent waiting for slow machines, [-]
     """
 
     share: float
@@ -132,6 +134,7 @@ class Goodput:
     interval: float
     mean_time: float
     error: float = 0.0
+    waiting: float = 0.0
 
     def _repr_html_(self) -> str:
         rows = [
@@ -140,6 +143,8 @@ class Goodput:
             ["work done again", f"{self.repeated:.2%}"],
             ["restarts", f"{self.restarting:.2%}"],
         ]
+        if self.waiting:
+            rows.append(["waiting for slow machines", f"{self.waiting:.2%}"])
         caption = (
             f"a failure every {text(self.mean_time, 's')}, "
             f"a checkpoint every {text(self.interval, 's')}"

@@ -9,10 +9,46 @@ from chinchilla_lab.checks import one_of, whole
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.shape.transformer import TransformerShape
 
-__all__ = ["RECOMPUTE", "Degrees", "Layout", "largest_divisor"]
+__all__ = ["RECOMPUTE", "Degrees", "Layout", "largest_divisor", "sequences"]
 
 Recompute = Literal["none", "selective", "full"]
 RECOMPUTE = ("none", "selective", "full")
+# a batch of more sequences is one that was given in tokens
+MOST_SEQUENCES = 1_000_000
+
+
+def sequences(batch: int, seq_len: int) -> int:
+    """Return a batch as a number of sequences, refused if it counts tokens.
+
+    Parameters
+    ----------
+    batch : int
+        Sequences of a step, [sequence]
+    seq_len : int
+        Tokens of a sequence, [token]
+
+    Returns
+    -------
+    int
+        The batch, [sequence]
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number, or above a million.
+
+    Examples
+    --------
+    >>> sequences(1024, 8192)
+    1024
+    """
+    count, s = whole("batch", batch), whole("seq_len", seq_len)
+    if count > MOST_SEQUENCES:
+        raise ValueError(
+            f"batch={count} counts sequences; {count} tokens are "
+            f"{max(1, round(count / s))} sequences of {s}"
+        )
+    return count
 
 
 class Degrees(NamedTuple):

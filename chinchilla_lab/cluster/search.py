@@ -21,7 +21,7 @@ from chinchilla_lab.cluster.grid import (
     refuse_division,
 )
 from chinchilla_lab.cluster.hardware import Cluster
-from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.layout import Layout, sequences
 from chinchilla_lab.cluster.memory import Recipe, components, recipe_of, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
@@ -232,7 +232,7 @@ def search(
     """
     used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
-    sequences, s = whole("batch", batch), whole("seq_len", seq_len)
+    count, s = sequences(batch, seq_len), whole("seq_len", seq_len)
     top = whole("keep", keep)
     grid = axes(shape, cluster, used, s, even_stages, **options)
     rates = kernel.machine(cluster, used, dtype)
@@ -245,19 +245,19 @@ def search(
         g = degrees_of(part, cluster.n_accelerators)
         sizes = tuple(len(part[name]) for name in AXES)
         least_zero = min(grid["zero"])
-        able = divides(shape, g, sequences, s, even_stages, least_zero)
+        able = divides(shape, g, count, s, even_stages, least_zero)
         able = able & listed_once(g, part)
         fine = np.broadcast_to(able, sizes)
         points += fine.size
         divisible += int(np.count_nonzero(fine))
         w, gr, o, kept, logits, buffers = components(
-            shape, g, sequences / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
+            shape, g, count / (g.d * g.b), float(s), bytes_of, used.fused, dropout,
             used.reserved, used.head_counted,
         )  # fmt: skip
         total = (w + gr + o) + (kept + logits + buffers)
         fits = fine & (total <= limit)
         seconds = np.broadcast_to(
-            kernel.seconds(shape, g, float(sequences), float(s), rates, used), sizes
+            kernel.seconds(shape, g, float(count), float(s), rates, used), sizes
         )
         flat = np.flatnonzero(fits)
         if not len(flat):
@@ -292,18 +292,18 @@ def search(
             progress((i + 1) / len(parts))
     if not chosen:
         if least[1] is None:
-            refuse_division(shape, cluster, sequences, s, even_stages, grid)
+            refuse_division(shape, cluster, count, s, even_stages, grid)
         else:
             refuse_memory(
-                shape, cluster, sequences, s, even_stages, least[1], limit, divisible,
+                shape, cluster, count, s, even_stages, least[1], limit, divisible,
                 lambda layout: bytes_needed(
-                    shape, layout, sequences, s, bytes_of, used, dropout
+                    shape, layout, count, s, bytes_of, used, dropout
                 ),
             )  # fmt: skip
     chosen.sort(key=lambda row: row[0])
     chosen = chosen[:top]
     steps = tuple(
-        _itemised(shape, cluster, layout, sequences, s, dtype, used, rates)
+        _itemised(shape, cluster, layout, count, s, dtype, used, rates)
         for _, _, layout in chosen
     )
     return Ranking(

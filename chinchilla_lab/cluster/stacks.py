@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from chinchilla_lab.checks import fraction, non_negative, one_of, positive
 from chinchilla_lab.cluster.fields import shown
@@ -298,13 +298,21 @@ STACKS: Mapping[str, Stack] = _Stacks()
 """Stacks by name, for example ``STACKS["megatron-2021"]``."""
 
 
-def find_stack(which: Stack | str) -> Stack:
+class HasStack(Protocol):
+    """Whatever carries a stack, as a calibration does."""
+
+    @property
+    def stack(self) -> Stack:
+        """Return the stack."""
+
+
+def find_stack(which: Stack | str | HasStack) -> Stack:
     """Return the stack itself, by its name if need be.
 
     Parameters
     ----------
-    which : Stack or str
-        The stack or its name, [-]
+    which : Stack or str or Calibration
+        The stack, its name, or the calibration that fitted it, [-]
 
     Returns
     -------
@@ -318,6 +326,7 @@ def find_stack(which: Stack | str) -> Stack:
     """
     if isinstance(which, str):
         return STACKS[which]
+    which = getattr(which, "stack", which)
     if not isinstance(which, Stack):
         raise ValueError(
             f"stack={shown(which)} is no stack; give one of {', '.join(STACKS)}, or "

@@ -8,7 +8,7 @@ from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.fitting import check_fits
 from chinchilla_lab.cluster.hardware import Cluster, mfu
-from chinchilla_lab.cluster.layout import Layout, check_interleaving
+from chinchilla_lab.cluster.layout import Layout, check_interleaving, sequences
 from chinchilla_lab.cluster.memory import Recipe, recipe_of, room
 from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
 from chinchilla_lab.shape.accounting import flops_per_token
@@ -431,23 +431,21 @@ def step_time(
     """
     used = find_stack(stack)
     one_of("dtype", dtype, DTYPES)
-    sequences, s = whole("batch", batch), whole("seq_len", seq_len)
-    layout.check(shape, cluster, sequences, s, even_stages)
+    count, s = sequences(batch, seq_len), whole("seq_len", seq_len)
+    layout.check(shape, cluster, count, s, even_stages)
     rates = kernel.machine(cluster, used, dtype)
     if check_memory:
         check_fits(
-            shape, cluster, layout, sequences, s, recipe_of(recipe), used,
+            shape, cluster, layout, count, s, recipe_of(recipe), used,
             room(cluster, memory_limit), even_stages,
         )  # fmt: skip
-    found = kernel.items(
-        shape, layout.degrees(), float(sequences), float(s), rates, used
-    )
+    found = kernel.items(shape, layout.degrees(), float(count), float(s), rates, used)
     return StepTime(
         items={name: float(t) for name, t in found.items()},
         shape=shape,
         cluster=cluster,
         layout=layout,
-        batch=sequences,
+        batch=count,
         seq_len=s,
         dtype=dtype,
         stack=used,

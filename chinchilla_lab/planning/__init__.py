@@ -35,6 +35,7 @@ from chinchilla_lab.planning.report import Report
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve, solve_at
 from chinchilla_lab.planning.sensitivity import Sensitivity, Worth, sensitivity
+from chinchilla_lab.planning.serving import decode_utilisation
 from chinchilla_lab.planning.shift import (
     Shift,
     measured_shift,
@@ -84,6 +85,7 @@ __all__ = [
     "coarse_batch",
     "compare",
     "compare_runs",
+    "decode_utilisation",
     "default_stack",
     "estimate_run",
     "export",

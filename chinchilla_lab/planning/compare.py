@@ -43,8 +43,10 @@ HEADS = {
     "usd_high": ("cost, highest price", "USD"),
     "serving_usd": ("serving", "USD"), "lifetime_usd": ("training and serving", "USD"),
     "price_date": ("price of", ""), "utilisation_6nd": ("6ND over the peak", "%"),
-    "goodput": ("time kept by failures", "%"), "efficiency": ("efficiency", "%"),
-    "usd": ("cost", "USD"), "chance_deadline": ("chance of the deadline", "%"),
+    "energy_mwh": ("energy at rated power", "MWh"), "power_mw": ("rated power", "MW"),
+    "pue": ("PUE", ""), "goodput": ("time kept by failures", "%"),
+    "efficiency": ("efficiency", "%"), "usd": ("cost", "USD"),
+    "chance_deadline": ("chance of the deadline", "%"),
     "chance_budget": ("chance of the budget", "%"),
 }  # fmt: skip
 QUANTITIES = ("parameter", "token", "FLOP", "USD")

@@ -10,7 +10,7 @@ from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.planning.candidates import best_first, candidate
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.speed import Speed, fastest
+from chinchilla_lab.planning.speed import Speed, fastest, search_all
 from chinchilla_lab.shape.transformer import TransformerShape
 
 __all__: list[str] = []
@@ -67,7 +67,9 @@ def divides_well(n: int) -> bool:
     return n <= SMALL
 
 
-def best_numbers(problem: Problem, shapes: Iterable[TransformerShape]) -> list[int]:
+def best_numbers(
+    problem: Problem, shapes: Iterable[TransformerShape], near: int | None = None
+) -> list[int]:
     """Rank numbers of accelerators by what a few shapes make of them, the best first.
 
     Those at which none of the shapes runs are left out.
@@ -85,8 +87,16 @@ def best_numbers(problem: Problem, shapes: Iterable[TransformerShape]) -> list[i
 
     def look_at(k: int) -> float:
         fewer = problem.with_(n_working=k)
-        batch = fewer.batches()[0]
-        made = [candidate(fewer, shape, batch) for shape in few]
+        batches = fewer.batches()
+        # the largest usual one; where batches waste examples those near a good one
+        some = batches[:1]
+        if problem.critical_batch is not None:
+            close = [b for b in batches if near and near <= 2 * b <= 3 * near]
+            some = tuple(close) or batches[::4]
+        jobs = [(fewer, shape, batch) for shape in few for batch in some]
+        if problem.utilisation is None:
+            search_all(jobs)
+        made = [candidate(*job) for job in jobs]
         least = min((value(p) for p in made if p is not None), default=np.inf)
         if np.isfinite(least):
             found[k] = least
@@ -148,7 +158,8 @@ def with_idle(
         if not queue:
             top = (best,) if well else (best, *best.alternatives)
             shapes = [p.shape for p in top if p.shape is not None]
-            queue = [k for k in best_numbers(problem, shapes)[:1] if k not in tried]
+            found = best_numbers(problem, shapes, best.batch)
+            queue = [k for k in found[:1] if k not in tried]
     if best is None:
         assert refused is not None  # at least one number was tried
         raise refused

@@ -247,11 +247,16 @@ def _accelerators(c: Pricing) -> Iterator[Lever]:
             yield c.absent(name, f"{c.problem.working} do not halve")
             continue
         n = other.n
-        factor = c.factor(other, c.of(other))
+        # the same batch, or as near to it as that many replicas can share out
+        near = divisible_batch(c.batch, other.working, "replicas")
+        tried = {b: c.factor(other, c.of(other, b), b) for b in (c.batch, near)}
+        own = min(tried, key=lambda b: np.nan_to_num(tried[b], nan=np.inf))
+        factor = tried[own]
         slower = SLOWER_DOUBLED ** (1.0 if times > 1.0 else -1.0)
         yield c.lever(
-            name, factor, [*c.over_stacks(other), factor * slower], pulled=False,
-            cards=times, note=f"{n:,}, same batch",
+            name, factor, [*c.over_stacks(other, own), factor * slower], pulled=False,
+            cards=times,
+            note=f"{n:,}, {'same batch' if own == c.batch else f'batch of {own:,}'}",
             why="" if np.isfinite(factor) else f"no layout fits or divides on {n:,}",
         )  # fmt: skip
 

@@ -1,31 +1,32 @@
 """What a team asks: the best plan, or what a plan of its own would take."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.checks import ExtrapolationWarning, InfeasibleError, positive
 from chinchilla_lab.cluster.accelerators import Price
 from chinchilla_lab.cluster.cost import as_price
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY, Reliability
 from chinchilla_lab.cluster.hardware import Cluster
-from chinchilla_lab.cluster.layout import Layout
+from chinchilla_lab.cluster.layout import Layout, sequences
 from chinchilla_lab.cluster.memory import Recipe
-from chinchilla_lab.cluster.stacks import Stack, find_stack
+from chinchilla_lab.cluster.stacks import HasStack, Stack, find_stack
 from chinchilla_lab.cluster.step import step_time
 from chinchilla_lab.laws.families import LossLaw
 from chinchilla_lab.laws.published import DEFAULT
 from chinchilla_lab.planning.candidates import finish, mixture_notes
 from chinchilla_lab.planning.idle import most_useful
 from chinchilla_lab.planning.losses import DataLimit
-from chinchilla_lab.planning.problem import Objective, Problem
+from chinchilla_lab.planning.problem import OBJECTIVES, Objective, Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.search import solve
 from chinchilla_lab.planning.speed import Speed, typed_speed
 from chinchilla_lab.shape.transformer import TransformerShape
-from chinchilla_lab.units import FLOP_PER_ND
+from chinchilla_lab.units import FLOP_PER_ND, GB
 
 __all__ = ["default_stack", "plan", "typed_plan"]
 
@@ -94,6 +95,17 @@ def _refuse_unused(problem: Problem) -> None:
             "without a limit to be sure of; give a deadline or a budget",
             ("confidence",),
         ),
+        (
+            p.cluster.chip.power is None,
+            "where the power of the accelerator is not known; give one with power=...",
+            ("pue",),
+        ),
+        (
+            p.price is None,
+            "without a price: serving could be neither priced nor weighed; give "
+            "price='2.5@2026-11'",
+            ("inference_tokens",),
+        ),
     ]
     defaults = {f.name: f.default for f in fields(Problem)} | {
         "options": {}, "stack_given": False,
@@ -109,6 +121,44 @@ def _refuse_unused(problem: Problem) -> None:
                 f"{name}={value!r}"
             )  # fmt: skip
             raise ValueError(f"{shown} counts for nothing {why}, or drop it")
+
+
+def _refuse_without_target(objective: str, given: dict[str, Any]) -> None:
+    """Say what loss the limits reach, for somebody who has none to aim at."""
+    words = f"objective={objective!r} needs target_loss, the loss to reach"
+    limits = [k for k in ("deadline", "budget", "compute") if given[k] is not None]
+    if not limits:
+        raise ValueError(
+            f"{words}; objective='loss' with a deadline, budget or compute finds what "
+            "can be reached"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        least = solve(Problem(objective="loss", **(given | {"thorough": False}))).loss
+    higher = np.ceil(100.0 * least + 0.5) / 100.0
+    raise ValueError(
+        f"{words}: the least within this {' and '.join(limits)} is {least:.4f} "
+        f"nats/token; aim a little above it, target_loss={higher:.2f}"
+    )
+
+
+# a limit typed in GiB for a card sold in GB is the whole card, not a mistake
+ROUNDED = 1.08
+
+
+def _room(cluster: Cluster, limit: float | None) -> float | None:
+    """Return the bytes that a job may fill, refused where the card has fewer."""
+    if limit is None:
+        return None
+    room = float(positive("memory_limit", limit))
+    most = cluster.chip.memory
+    if room > ROUNDED * most:
+        raise ValueError(
+            f"memory_limit={room / GB:.1f} GB is more than the {most / GB:.1f} GB of "
+            f"{cluster.chip.name}; leave it out to fill the card, or give an "
+            "accelerator of your own with that memory"
+        )
+    return min(room, most)
 
 
 def plan(
@@ -127,7 +177,7 @@ def plan(
     seq_len: int = 4096,
     batch_limit: float | None = None,
     critical_batch: float | None = None,
-    stack: Stack | str | None = None,
+    stack: Stack | str | HasStack | None = None,
     dtype: str = "bf16",
     recipe: Recipe | str = "mixed-adam",
     memory_limit: float | None = None,
@@ -135,6 +185,7 @@ def plan(
     price: Price | str | None = None,
     utilisation: float | None = None,
     serving_utilisation: float | None = None,
+    pue: float | None = None,
     options: dict[str, Sequence[Any]] | None = None,
     keep: int = 5,
     thorough: bool = True,
@@ -181,7 +232,7 @@ def plan(
         Largest batch; None for the law ``deepseek-2024``, infinity for none, [token]
     critical_batch : float, optional
         Critical batch, above which examples are wasted; None for no waste, [token]
-    stack : Stack or str, optional
+    stack : Stack or str or Calibration, optional
         Constants of the software; by default :func:`default_stack`, [-]
     dtype : {"bf16", "fp8", "tf32"}, optional
         Format of the matrix products, [-]
@@ -197,6 +248,9 @@ def plan(
         Share of the dense peak that 6ND reach, in place of a search of layouts, [-]
     serving_utilisation : float, optional
         Share of the peak that serving reaches; by default that of training, [-]
+    pue : float, optional
+        Power of the hall over that of its accelerators, for the energy of the plan; by
+        default that of the accelerators alone, [-]
     options : dict, optional
         Axes of the layout search, restricted: ``{"recompute": ("none",)}``, [-]
     keep : int, optional
@@ -245,7 +299,8 @@ def plan(
 
     A job may leave accelerators idle where fewer divide better or wait less for one
     another: more accelerators never make it slower. Idle ones are paid for like the
-    rest, so where dollars count a larger cluster may well be worse.
+    rest, so where dollars count a larger cluster may well be worse. Hot spares are such
+    idle ones: a cluster of their number more, with ``n_working``.
 
     References
     ----------
@@ -262,19 +317,22 @@ def plan(
     """
     usual = default_stack(cluster)
     used = find_stack(usual if stack is None else stack)
-    problem = Problem(
-        cluster=cluster, n_working=n_working, law=law, objective=objective,
-        deadline=deadline,
-        budget=budget, compute=compute, target_loss=target_loss,
-        unique_tokens=unique_tokens, inference_tokens=inference_tokens,
-        shape_family=shape_family, seq_len=seq_len, batch_limit=batch_limit,
-        critical_batch=critical_batch, stack=used, stack_given=stack is not None,
-        dtype=dtype, recipe=recipe,
-        memory_limit=memory_limit, reliability=reliability,
-        price=None if price is None else as_price(price), utilisation=utilisation,
-        serving_utilisation=serving_utilisation, options=dict(options or {}),
-        keep=keep, thorough=thorough, confidence=confidence, whole_run=whole_run,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "cluster": cluster, "n_working": n_working, "law": law, "deadline": deadline,
+        "budget": budget, "compute": compute,
+        "unique_tokens": unique_tokens, "inference_tokens": inference_tokens,
+        "shape_family": shape_family, "seq_len": seq_len, "batch_limit": batch_limit,
+        "critical_batch": critical_batch, "stack": used,
+        "stack_given": stack is not None, "dtype": dtype, "recipe": recipe,
+        "memory_limit": _room(cluster, memory_limit), "reliability": reliability,
+        "price": None if price is None else as_price(price), "utilisation": utilisation,
+        "serving_utilisation": serving_utilisation, "pue": pue,
+        "options": dict(options or {}), "keep": keep, "thorough": thorough,
+        "confidence": confidence, "whole_run": whole_run,
+    }  # fmt: skip
+    if objective in OBJECTIVES and objective != "loss" and target_loss is None:
+        _refuse_without_target(objective, given)
+    problem = Problem(objective=objective, target_loss=target_loss, **given)
     _refuse_unused(problem)
     return solve(problem, progress)
 
@@ -338,6 +396,8 @@ def typed_plan(
     given["stack"] = find_stack(given.get("stack") or usual)
     if given.get("price") is not None:
         given["price"] = as_price(given["price"])
+    given["memory_limit"] = _room(cluster, given.get("memory_limit"))
+    sequences(batch, int(given.get("seq_len", 4096)))
     given.setdefault("compute", FLOP_PER_ND * shape.params().active * float(D))
     given["objective"] = "loss"
     problem = Problem(cluster=cluster, **given)

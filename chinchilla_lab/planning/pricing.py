@@ -129,8 +129,8 @@ class Pricing:
         self.searched = self.best is not None and own <= self.best.step.seconds * (
             1.0 + SAME_TIME
         )
-        # how much longer or shorter than planned the steps may be (what a whole run adds
-        # stretches all levers alike); the doubt about the stack compares searched
+        # how much longer or shorter than planned the steps may be; what a whole run
+        # adds stretches all levers alike. The doubt about the stack compares searched
         # layouts, so that it is asked of one
         fast = plan
         if not self.searched and self.best is not None:

@@ -11,7 +11,7 @@ from chinchilla_lab.allocation.optimum import compute_optimal, optimal_for_loss
 from chinchilla_lab.allocation.solving import needs_loss
 from chinchilla_lab.checks import fraction, non_negative, one_of, positive, whole
 from chinchilla_lab.cluster.accelerators import DTYPES, Price
-from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch
+from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch, even_batches
 from chinchilla_lab.cluster.cost import as_price
 from chinchilla_lab.cluster.failures import Reliability
 from chinchilla_lab.cluster.goodput import Goodput
@@ -38,6 +38,8 @@ OBJECTIVES: dict[str, str] = {
 FIRST_GUESS = 0.4
 # share of wasted examples that no smaller batch is worth
 NO_WASTE = 2e-3
+# steps of which a part of one is no loss
+FEW_STEPS = 1000
 NEVER = Goodput(
     share=1.0, saving=0.0, repeated=0.0, restarting=0.0, interval=float("inf"),
     mean_time=float("inf"),
@@ -98,6 +100,8 @@ class Problem:
         Share of the peak that 6ND reach, instead of a search of layouts, [-]
     serving_utilisation : float, optional
         Share of the peak that 2N per served token reach; by default as in training, [-]
+    pue : float, optional
+        Power of the hall over that of its accelerators, [-]
     options : dict
         Axes of the layout search, restricted, [-]
     keep : int
@@ -137,6 +141,7 @@ class Problem:
     price: Price | None = None
     utilisation: float | None = None
     serving_utilisation: float | None = None
+    pue: float | None = None
     options: dict[str, Sequence[Any]] = field(default_factory=dict)
     keep: int = 5
     thorough: bool = True
@@ -163,6 +168,11 @@ class Problem:
             raise ValueError(
                 f"unique_tokens={self.unique_tokens:g} are fewer than one sequence of "
                 f"{self.seq_len}; write 50e9 or, on the command line, 50B"
+            )
+        if self.pue is not None and float(positive("pue", self.pue)) < 1.0:
+            raise ValueError(
+                f"pue={self.pue:g} is below 1: the hall draws what is in it; give the "
+                "power of the hall over that of its machines, such as 1.2"
             )
         whole("seq_len", self.seq_len)
         whole("keep", self.keep)
@@ -347,23 +357,33 @@ class Problem:
                 f"{self.seq_len}; raise it or shorten the sequence"
             )
         most = int(tokens // self.seq_len)
-        tops.insert(0, most)
-        if self.critical_batch is not None:
-            # powers of two, so that a tighter limit tries nothing that a looser one
-            # does not; down to where an even smaller batch saves no more examples
-            rung = 2 ** int(np.log2(most))
-            while rung >= 1:
-                tops.append(rung)
-                if self.waste(rung * self.seq_len) < 1.0 + NO_WASTE:
-                    break
-                rung //= 2
-        found: list[int] = []
-        for top in tops:
-            for align in ("replicas", "most"):
-                batch = divisible_batch(top, self.working, align)
-                if batch not in found:
-                    found.append(batch)
-        return tuple(found)
+        usual = divisible_batch(most, self.working, "replicas")
+        found = [usual]
+        for top in (most, *tops):
+            found += even_batches(top, self.working)
+        for rung in self._rungs(max(most, *tops, 1)):
+            found += (
+                divisible_batch(rung, self.working, align)
+                for align in ("replicas", "most")
+            )
+        return tuple(dict.fromkeys(found))
+
+    def _rungs(self, most: int) -> list[int]:
+        """Return smaller batches that may do better: powers of two, down to where.
+
+        A fixed grid, so that a tighter limit tries none that a looser one does not.
+        """
+        D = self.first_compute() / (FLOP_PER_ND * self.first_size())
+        rungs = []
+        rung = 2 ** int(np.log2(most))
+        while rung >= 1:
+            wastes = self.waste(2 * rung * self.seq_len) >= 1.0 + NO_WASTE
+            # of few steps the last one, which has no room, is a large part
+            if not wastes and FEW_STEPS * rung * self.seq_len <= D:
+                break
+            rungs.append(rung)
+            rung //= 2
+        return rungs
 
     def waste(self, batch_tokens: float) -> float:
         """Examples over the fewest, for a batch against the critical one.

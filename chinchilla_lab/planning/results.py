@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from chinchilla_lab.allocation.optimum import compute_optimal
-from chinchilla_lab.cluster.cost import Cost
+from chinchilla_lab.cluster.cost import Cost, Energy, energy
 from chinchilla_lab.cluster.goodput import Goodput
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import OBJECTIVES, Problem
@@ -132,6 +132,17 @@ class Plan:
         )  # fmt: skip
 
     @property
+    def energy(self) -> Energy | None:
+        """Energy of those at work, at rated power; None where that is not known, [J].
+
+        With the PUE of the problem; without one that of the accelerators alone.
+        """
+        p = self.problem
+        if p.cluster.chip.power is None:
+            return None
+        return energy(self.hours * p.busy, p.working, p.cluster.chip, p.pue or 1.0)
+
+    @property
     def dollars(self) -> float:
         """Rental at the middle price, [USD]; NaN where no price is known."""
         if self.problem.price is None:
@@ -223,7 +234,7 @@ class Plan:
             Values by name, the unit in the name where it is no count, [any]
         """
         shape, p = self.shape, self.problem
-        cost = self.cost
+        cost, used = self.cost, self.energy
         made: dict[str, Any] = {
             "objective": p.objective,
             "score": self.score,
@@ -259,6 +270,9 @@ class Plan:
             "lifetime_usd": self.dollars + self.serving_dollars
             if p.inference_tokens
             else None,
+            "energy_mwh": None if used is None else used.mwh,
+            "power_mw": None if used is None else used.watts / 1e6,
+            "pue": p.pue,
             "price_date": None if cost is None else cost.price.date,
             "inference_tokens": p.inference_tokens,
             "calibration": self.label,
@@ -267,7 +281,7 @@ class Plan:
 
     def rows(self) -> list[list[str]]:
         """Return the plan as formatted cells: quantity and value."""
-        cost, p = self.cost, self.problem
+        cost, p, used = self.cost, self.problem, self.energy
         unit = OBJECTIVES[p.objective]
         shown = f"{self.score:.4f}" if unit == "nats/token" else text(self.score, unit)
         cells = [
@@ -323,9 +337,13 @@ class Plan:
                 ]
             )
         if cost is not None:
+            cells.append(["cost [USD]", cost.text])
+        if used is not None:
+            of = "accelerators alone" if p.pue is None else f"PUE {p.pue:g}"
             cells.append(
-                ["cost [USD]", f"{text(cost.low, 'USD')} to {text(cost.high, 'USD')}"]
-            )
+                ["energy at rated power [MWh]", f"{used.mwh:,.3g}"
+                 f" ({used.watts / 1e6:.3g} MW; {of})"]
+            )  # fmt: skip
         if p.inference_tokens and cost is not None:
             cells.append(["serving [USD]", text(self.serving_dollars, "USD")])
         if self.binding is not None:

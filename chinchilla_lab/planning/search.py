@@ -18,6 +18,7 @@ from chinchilla_lab.planning.idle import with_idle
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.planning.serving import with_serving_note
 from chinchilla_lab.planning.speed import search_all
 from chinchilla_lab.planning.time_doubt import slack_for
 from chinchilla_lab.shape.family import FAMILIES, shapes_near
@@ -27,6 +28,7 @@ from chinchilla_lab.units import FLOP_PER_ND, GB, text
 __all__ = ["solve", "solve_at"]
 
 TOGETHER = 40  # shapes whose layouts are searched in one pass, between two reports
+LEADERS = 5  # plans of the first pass whose batches the second tries
 Progress = Callable[[float], None]
 # shapes that say how many accelerators are worth a whole search, and how far in size
 FEW, REACH = 16, 1.15
@@ -66,6 +68,7 @@ def solve(
         made = _found(problem, progress, shapes)
     else:
         made = _confident(problem, progress, shapes)
+    made = with_serving_note(made)
     problem.law.warn_outside(
         N=np.asarray(made.N), D=np.asarray(made.D), C=np.asarray(made.C)
     )
@@ -132,6 +135,13 @@ def _confident(
         if all(n <= s <= CLOSE * n for n, s in pairs):
             break
         problem = problem.with_(slack=need)
+    # a plan that jumps from shape to shape may never meet its own cut closely: then be
+    # sure rather than close
+    while any(n > s for n, s in pairs):
+        larger = tuple(max(n, s) for n, s in pairs)
+        problem = problem.with_(slack=larger)
+        made = _found(problem, progress, shapes)
+        pairs = list(zip(slack_for(made, sure), larger, strict=True))
     return made
 
 
@@ -212,11 +222,19 @@ def _solve(problem: Problem, progress: Progress | None = None) -> Plan:
     if problem.thorough:
         around = shapes_around(problem, found[0].N)
         rest = [s for s in around if s not in set(coarse)]
-        found = best_first(problem, [*found, *_all(problem, rest, progress, 0.6, 1.0)])
+        tried = _all(problem, rest, progress, 0.6, 1.0, _winners(found))
+        found = best_first(problem, [*found, *tried])
     top = found[: problem.keep]
     return replace(
         top[0], alternatives=tuple(top[1:]), n_searched=len(set(coarse)) + len(rest)
     )
+
+
+def _winners(found: Sequence[Plan]) -> tuple[int, ...]:
+    """Return batches near those of the best plans that were best for some shape."""
+    good = [p.batch for p in found[:LEADERS] if p.batch is not None]
+    won = {p.batch for p in found if p.batch is not None}
+    return tuple(b for b in won if min(good) <= 2 * b and b <= 2 * max(good))
 
 
 def _all(
@@ -225,12 +243,10 @@ def _all(
     progress: Progress | None,
     start: float,
     end: float,
+    batches: Sequence[int] | None = None,
 ) -> list[Plan]:
     plans = []
-    batches = problem.batches()
-    if not problem.thorough:
-        # without waste the largest is best; with it every other rung will do
-        batches = batches[:1] if problem.critical_batch is None else batches[::2]
+    batches = problem.batches() if batches is None else batches
     for i, shape in enumerate(shapes):
         if i % TOGETHER == 0 and problem.utilisation is None:
             some = shapes[i : i + TOGETHER]

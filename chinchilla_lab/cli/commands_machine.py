@@ -278,7 +278,8 @@ def hardware(gpu: Gpu = None, as_json: AsJson = False, as_csv: AsCsv = False) ->
         for c in chips
     ]  # fmt: skip
     tall = len(records) == 1
-    emit(records, "accelerators", as_json, as_csv, tall=tall)
+    heads = {"usd_low": "price from [USD/h]", "usd_high": "price to [USD/h]"}
+    emit(records, "accelerators", as_json, as_csv, tall=tall, heads=heads)
 
 
 def roofline(

@@ -36,6 +36,7 @@ from chinchilla_lab.planning.levers import levers as levers_of
 from chinchilla_lab.planning.plans import plan as make_plan
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import sensitivity
+from chinchilla_lab.units import GB, GIB, text
 from chinchilla_lab.validation.report import HEADER, validation_rows
 
 __all__ = ["COMMANDS"]
@@ -188,8 +189,26 @@ def plan(
     elif binding:
         _show_binding(found, as_json, as_csv)
     else:
-        made = compare_plans(several).records
-        emit(made, "plan", as_json, as_csv, tall=True)
+        made: list[Record] = [dict(r) for r in compare_plans(several).records]
+        title = f"{len(made)} of {keep} plans asked for" if keep > 1 else "plan"
+        if keep > 1 and len(made) < keep:
+            note(
+                f"{len(made)} of the {keep} plans asked for were found: no other shape "
+                "and layout comes close within the limits"
+            )
+        if not (as_json or as_csv):
+            made = [_with_gib(r) for r in made]
+        emit(made, title, as_json, as_csv, tall=True)
+
+
+def _with_gib(record: Record) -> Record:
+    """Show memory in both units to people; files keep the record of the library."""
+    made: Record = {}
+    for name, value in record.items():
+        made[name] = value
+        if name == "memory_gb" and "memory_gib" not in record:
+            made["memory_gib"] = None if value is None else value * GB / GIB
+    return made
 
 
 def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
@@ -201,7 +220,13 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
         }
         for r in levers_of(found).rows
     ]  # fmt: skip
-    emit(records, f"levers of a plan of {found.days:.3g} days", as_json, as_csv)
+    emit(
+        records, f"levers of a plan of {text(found.days, '', 4)} days", as_json, as_csv,
+        heads={
+            "time_factor": "time factor [-]", "factor_low": "from [-]",
+            "factor_high": "to [-]", "days": "worth [day]",
+        },
+    )  # fmt: skip
 
 
 def _show_binding(found: Plan, as_json: bool, as_csv: bool) -> None:

@@ -17,6 +17,7 @@ from chinchilla_lab.cli.options import (
     Gpu,
     Gpus,
     LawName,
+    MemoryLimit,
     PriceRange,
     Seq,
     SomeParams,
@@ -30,8 +31,8 @@ from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY
 from chinchilla_lab.laws.published import DEFAULT
 from chinchilla_lab.planning.closure import Closure, closure, require, typed
+from chinchilla_lab.planning.compare import FORMATS, compare_runs, export
 from chinchilla_lab.planning.compare import compare as compare_plans
-from chinchilla_lab.planning.compare import compare_runs, export
 from chinchilla_lab.planning.levers import levers as levers_of
 from chinchilla_lab.planning.plans import plan as make_plan
 from chinchilla_lab.planning.results import Plan
@@ -136,6 +137,15 @@ def plan(
         float | None,
         option("--mfu", help="6ND over the peak, instead of layouts", unit="share"),
     ] = None,
+    memory_limit: MemoryLimit = None,
+    serving_utilisation: Annotated[
+        float | None,
+        option(
+            "--serving-utilisation",
+            unit="share",
+            help="2ND over the peak in service; by default that of training",
+        ),
+    ] = None,
     price: PriceRange = None,
     failures: Annotated[
         float | None,
@@ -159,6 +169,7 @@ def plan(
     as_csv: AsCsv = False,
 ) -> None:
     """Size, tokens, shape, batch and layout for a machine, with intervals."""
+    words.to_be_written(output, "--out", FORMATS)
     machine = words.cluster(cluster, gpu, gpus)
     reliable = DEFAULT_RELIABILITY
     if failures is not None:
@@ -174,8 +185,10 @@ def plan(
             target_loss=target_loss, unique_tokens=unique,
             inference_tokens=inference or 0.0,
             shape_family=None if family == "none" else family, seq_len=seq,
-            batch_limit=batch_limit, critical_batch=critical_batch, stack=stack,
+            batch_limit=batch_limit, critical_batch=critical_batch,
+            stack=None if stack is None else words.stack(stack),
             dtype=dtype, reliability=reliable, price=price, utilisation=mfu, keep=keep,
+            memory_limit=memory_limit, serving_utilisation=serving_utilisation,
             progress=tell,
         )  # fmt: skip
     require(closure(found))

@@ -10,6 +10,7 @@ __all__: list[str] = []
 
 FEW = 4  # records that stand side by side where a table is too wide for the screen
 LONG = 24  # a longer word, such as an address, may be folded
+ROOM = 16  # width that a column of words is given if it can use it
 BORDER = 3  # columns of a terminal between two cells
 
 
@@ -36,14 +37,22 @@ class Column:
 
     @property
     def least(self) -> int:
-        """Width without which a number or a word would be cut."""
+        """Width without which a number or a word would be cut, or words crowded."""
+        crowded = self.words and all(self.free)
         return max(
             _longest_word(self.head),
+            min(max(map(len, self.cells)), ROOM) if crowded else 0,
             *(
                 min(_longest_word(c), LONG) if free else len(c)
                 for c, free in zip(self.cells, self.free, strict=True)
             ),
         )
+
+    @property
+    def prose(self) -> int:
+        """Width at which no words in its cells are broken."""
+        cells = zip(self.cells, self.free, strict=True)
+        return max((len(c) for c, free in cells if free), default=0)
 
     @property
     def most(self) -> int:
@@ -93,11 +102,17 @@ def _need(columns: Sequence[Column], which: str) -> int:
 
 
 def widths(columns: Sequence[Column], width: int) -> list[int]:
-    """Share a screen among columns: first what they need, then what they wish."""
-    wish = [c.most - c.least for c in columns]
-    left = max(width - _need(columns, "least"), 0)
-    share = min(1.0, left / sum(wish)) if any(wish) else 0.0
-    return [c.least + int(share * w) for c, w in zip(columns, wish, strict=True)]
+    """Share a screen among columns: needs first, then words, then heads."""
+    made = [c.least for c in columns]
+    for wish in ("prose", "most"):
+        wants = [
+            max(int(getattr(c, wish)) - w, 0)
+            for c, w in zip(columns, made, strict=True)
+        ]
+        left = max(width - 1 - sum(BORDER + w for w in made), 0)
+        share = min(1.0, left / sum(wants)) if any(wants) else 0.0
+        made = [w + int(share * want) for w, want in zip(made, wants, strict=True)]
+    return made
 
 
 def draw(columns: Sequence[Column], title: str, tall: bool) -> None:

@@ -35,7 +35,7 @@ HEADS = {
     "N": "N [parameter]", "D": "D [token]", "C_flop": "C [FLOP]",
     "loss_nats": "loss [nats/token]", "tokens_per_param": "D/N [token/parameter]",
     "days": "time [day]", "accelerator_hours": "accelerator-hours [h]",
-    "mfu": "MFU [-]", "seconds": "time [s]", "step_s": "step [s]",
+    "mfu": "MFU [-]", "hfu": "HFU [-]", "seconds": "time [s]", "step_s": "step [s]",
     "flop_per_token": "training FLOP [FLOP/token]", "usd_low": "cost from [USD]",
     "usd_high": "cost to [USD]", "usd": "worth [USD]", "usd_each": "cost [USD]",
     "price_date": "prices of", "n_accelerators": "accelerators",
@@ -50,6 +50,12 @@ HEADS = {
     "serving_usd_low": "serving from [USD]", "serving_usd_high": "serving to [USD]",
     "lifetime_usd_low": "training and serving from [USD]",
     "lifetime_usd_high": "training and serving to [USD]",
+    "measured_s": "measured [s]", "predicted_s": "predicted [s]",
+    "error_of_speed": "error of the speed [-]",
+    "error_left_out": "error, row left out [-]", "gemm": "gemm [-]",
+    "traffic": "traffic [-]", "layer_overhead": "layer overhead [s]",
+    "network": "network [-]", "jitter": "jitter [-]", "attention": "attention [-]",
+    "step_overhead": "step overhead [s]",
     "over_best": "over best [-]", "bf16_dense_tflops": "bf16, dense [TFLOP/s]",
     "fp8_dense_tflops": "fp8, dense [TFLOP/s]",
     "best_bf16_tflops": "best bf16 measured [TFLOP/s]", "hbm_gb": "memory [GB]",
@@ -77,11 +83,11 @@ HEADS = {
     "recipe_bytes": "recipe total [byte/parameter]",
 }  # fmt: skip
 ENDINGS = {
-    "_gib": "GiB", "_gb": "GB", "_gbps": "GB/s", "_tflops": "TFLOP/s",
+    "_ms": "ms", "_gib": "GiB", "_gb": "GB", "_gbps": "GB/s", "_tflops": "TFLOP/s",
     "_flop_per_s": "FLOP/s", "_flop_per_byte": "FLOP/byte", "_percent": "%",
     "_nats": "nats/token",
 }  # fmt: skip
-SHARES = ("mfu", "share", "utilisation", "efficiency", "goodput", "error")
+SHARES = ("mfu", "hfu", "share", "utilisation", "efficiency", "goodput", "error")
 
 
 def plain(value: Any) -> Any:

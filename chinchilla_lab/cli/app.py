@@ -213,7 +213,8 @@ def _translated(words: str, command: Any) -> str:
         if option is not None:
             # a plain word is an argument only where a value follows it
             end = r"(?!\w)" if "_" in name else "(?==)"
-            words = re.sub(rf"(?<![\w-]){name}{end}", option, words)
+            # and a quoted one is what was typed, or a column of a file
+            words = re.sub(rf"(?<![\w'-])(?<!mean ){name}{end}", option, words)
     for python, shell in SAID:
         words = re.sub(python, shell, words)
     words = _upright(words)

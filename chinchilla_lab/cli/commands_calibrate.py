@@ -67,7 +67,8 @@ def _read(path: str) -> list[Record]:
             if name not in known:
                 raise ValueError(
                     f"{path}: column {name!r} is not known"
-                    f"{words.meant(name, known)}; known: {', '.join(known)}"
+                    f"{words.meant(name, known)}; known: "
+                    f"{', '.join(map(repr, known))}"
                 )
         rows = []
         for line, cells in enumerate(reader, start=2):
@@ -87,7 +88,7 @@ def _read(path: str) -> list[Record]:
 def _value(path: str, line: int, name: str, word: str) -> Any:
     if name in WORDS:
         return word
-    where = f"{path}, line {line}: {name}={word!r}"
+    where = f"{path}, line {line}: {name} {word!r}"
     if name in FLAGS:
         if word.lower() not in ("true", "false", "yes", "no", "1", "0"):
             raise ValueError(f"{where} must be true or false")

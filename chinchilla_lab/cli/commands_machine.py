@@ -230,9 +230,14 @@ domain = 8                 # accelerators that the fast link joins
 scaleout_gbps = 50         # network per accelerator, one way [GB/s]; or "400 Gb/s"
 latency_us = 15            # of a message between nodes [us]
 
-# a chip that differs from a known one, instead of the line above:
-# accelerator = {like = "h100-sxm", hbm_gb = 96, source = "ours", where = "data sheet",
-#   accessed = "2026-11", evidence = "vendor"}
+# a chip that differs from a known one, instead of the line accelerator = above:
+# [accelerator]
+# like = "h100-sxm"
+# hbm_gb = 96              # and any other column that differs
+# source = "ours"          # with where, accessed and evidence
+# where = "data sheet"
+# accessed = "2026-11"
+# evidence = "vendor"
 """
 
 

@@ -56,6 +56,9 @@ HEADS = {
     "traffic": "traffic [-]", "layer_overhead": "layer overhead [s]",
     "network": "network [-]", "jitter": "jitter [-]", "attention": "attention [-]",
     "step_overhead": "step overhead [s]",
+    "time_share_of_10_percent": "share of time for 10 % more [-]",
+    "off_by": "off by [-]",
+    "optimal_loss_nats": "best loss [nats/token]", "rtol": "may differ by [-]",
     "over_best": "over best [-]", "bf16_dense_tflops": "bf16, dense [TFLOP/s]",
     "fp8_dense_tflops": "fp8, dense [TFLOP/s]",
     "best_bf16_tflops": "best bf16 measured [TFLOP/s]", "hbm_gb": "memory [GB]",
@@ -87,7 +90,16 @@ ENDINGS = {
     "_flop_per_s": "FLOP/s", "_flop_per_byte": "FLOP/byte", "_percent": "%",
     "_nats": "nats/token",
 }  # fmt: skip
-SHARES = ("mfu", "hfu", "share", "utilisation", "efficiency", "goodput", "error")
+SHARES = (
+    "mfu",
+    "hfu",
+    "time_share",
+    "share",
+    "utilisation",
+    "efficiency",
+    "goodput",
+    "error",
+)
 
 
 def plain(value: Any) -> Any:

@@ -16,8 +16,10 @@ import pytest
 pytest.importorskip("typer")
 
 from chinchilla_lab.cli import main
+from chinchilla_lab.cli.catalogue import CATALOGUE
 from chinchilla_lab.cli.drawing import Column, groups, widths
 from chinchilla_lab.cli.output import cell, head
+from chinchilla_lab.cli.reference import example_records
 from chinchilla_lab.cluster import (
     STACKS,
     Cluster,
@@ -196,6 +198,17 @@ def test_numbers_are_written_one_way():
     assert head("usd_p95") == "cost, 95 % below [USD]"
     assert head("days_p5") == "time, 5 % below [day]"
     assert head("utilisation_6nd").endswith("[-]")
+
+
+@pytest.mark.parametrize("command", CATALOGUE)
+def test_every_number_in_a_table_has_its_unit(command):
+    # a row of these carries its own unit, or a count names what it counts
+    mixed = {"value", "low", "high", "left", "right", "one_more"}
+    counts = {"constants", "n"}
+    for record in example_records(command):
+        for name, value in record.items():
+            if isinstance(value, float) and name not in mixed | counts:
+                assert "[" in head(name), name
 
 
 def test_plans_stand_side_by_side_and_are_counted(told):
@@ -406,6 +419,9 @@ def test_a_range_of_prices_with_a_hyphen(told):
         ("plan --cluster lofd --deadline 1d", "did you mean loft?"),
         ("plan --cluster loft --deadline 1d --stack lama-3", "did you mean llama-3?"),
         ("plan --cluster loft --deadline 1d --stack no.json", "no such file"),
+        ("plan --cluster loft --deadline 1d --family lama", "did you mean llama?"),
+        ("plan --cluster loft --deadline 1d --objective cots", "did you mean cost?"),
+        ("memory -N 7B --recipe mixd-adam", "did you mean mixed-adam?"),
         ("effective-tokens", "did you mean epochs?"),
         ("layotus", "layouts"),
         ("optimale", "optimal"),

@@ -188,6 +188,20 @@ def _command_meant(word: str) -> str:
     return f" (did you mean {near}?)" if near else ""
 
 
+def _nearest(words: str) -> str:
+    """Ask whether the nearest of the names to choose from was meant."""
+    found = re.search(r"='([^']+)' is not known(?=; choose from: ([\w., -]+))", words)
+    if found is None:
+        return words
+    from difflib import get_close_matches
+
+    known = [name.strip() for name in found[2].split(",")]
+    near = get_close_matches(found[1].lower(), known, n=1)
+    if not near:
+        return words
+    return f"{words[: found.end()]} (did you mean {near[0]}?){words[found.end() :]}"
+
+
 def _upright(words: str) -> str:
     """Write 5.55e+03 as 5,550 and 1.3e+24 as 1.3e24."""
 
@@ -217,7 +231,7 @@ def _translated(words: str, command: Any) -> str:
             words = re.sub(rf"(?<![\w'-])(?<!mean ){name}{end}", option, words)
     for python, shell in SAID:
         words = re.sub(python, shell, words)
-    words = _upright(words)
+    words = _upright(_nearest(words))
     # a pair is typed with a colon
     words = re.sub(r"(--[\w-]+)=\(([\d.]+), ([\d.]+)\)", r"\1=\2:\3", words)
     return re.sub(r"(--[\w-]+)=None", r"\1=none", words)

@@ -59,6 +59,9 @@ HEADS = {
     "time_share_of_10_percent": "share of time for 10 % more [-]",
     "off_by": "off by [-]",
     "optimal_loss_nats": "best loss [nats/token]", "rtol": "may differ by [-]",
+    "loss_before": "loss before [nats/token]", "loss_after": "loss after [nats/token]",
+    "batch": "batch [request]", "steps": "steps [step]", "n": "rows",
+    "accelerators_a_copy": "accelerators a copy",
     "over_best": "over best [-]", "bf16_dense_tflops": "bf16, dense [TFLOP/s]",
     "fp8_dense_tflops": "fp8, dense [TFLOP/s]",
     "best_bf16_tflops": "best bf16 measured [TFLOP/s]", "hbm_gb": "memory [GB]",
@@ -90,6 +93,11 @@ ENDINGS = {
     "_flop_per_s": "FLOP/s", "_flop_per_byte": "FLOP/byte", "_percent": "%",
     "_nats": "nats/token",
 }  # fmt: skip
+PURE = (
+    "size_factor", "token_factor", "extra_compute", "compute_factor", "N_factor",
+    "D_factor", "a_of_N", "b_of_D", "alpha", "beta", "repeats",
+    "effective_over_unique", "share_of_fresh", "speedup", "over_6N", "slowdown",
+)  # fmt: skip
 SHARES = (
     "mfu",
     "hfu",
@@ -157,7 +165,8 @@ def head(name: str) -> str:
     for ending, unit in ENDINGS.items():
         if name.endswith(ending):
             return f"{name.removesuffix(ending).replace('_', ' ')} [{unit}]"
-    return name.replace("_", " ")
+    words = name.replace("_", " ")
+    return f"{words} [-]" if name in PURE else words
 
 
 def _columns(rows: Sequence[Record]) -> list[str]:

@@ -456,7 +456,7 @@ def test_roofline_and_comm(ask):
         "--bw",
         "450GB/s",
         "--latency",
-        "1e-6",
+        "1e-6 s",
     )
     same(row, {"seconds": all_to_all_time(1e9, 8, 450e9, 1e-6)})
 
@@ -645,7 +645,7 @@ def test_prices_are_dated(ask, capsys):
     own = ask(*words, "--mfu", "0.4", "--price", "2@2026-11")[0]
     assert (own["price_date"], own["usd_low"]) == ("2026-11", own["usd_high"])
     assert main([*words, "--mfu", "0.4", "--price", "2"]) != 0
-    assert "'2@2026-11'" in capsys.readouterr().err
+    assert "2@2026-11" in capsys.readouterr().err
 
 
 def test_a_converted_law_says_so(capsys):
@@ -825,7 +825,7 @@ def test_every_kind_of_quantity_as_people_type_it(ask, words, column, value):
 def test_times_and_money_as_people_type_them(ask):
     words = ("plan", "--cluster", "loft", "--family", "none", "--mfu", "40%")
     one = ask(*words, "--deadline", "30 days", "--budget", "$2M")
-    assert ask(*words, "--deadline", "2592000", "--budget", "2e6") == one
+    assert ask(*words, "--deadline", "2592000 s", "--budget", "2e6") == one
     assert ask(*words, "--deadline", "720h", "--budget", "2 million") == one
 
 
@@ -849,7 +849,7 @@ def test_times_and_money_as_people_type_them(ask):
         (("memory", "--arch", "llama-3-8b", "--layers", "4"), ["--layers does not apply with --arch"]),
         (("memory", "--arch", "mixtral-8x7b", "--ep", "3", "--dp", "3"), ["--ep=3"]),
         (("flops", "-N", "7B", "--active-params", "9B"), ["--active-params", "swap"]),
-        (("layouts", "--cluster", "loft", "--arch", "llama-3-8b", "--batch", "1k"), ["--batch", "at least 4096"]),
+        (("layouts", "--cluster", "loft", "--arch", "llama-3-8b", "--batch", "1k"), ["--batch", "at least 4096", "4096000"]),
         (("serve", "--arch", "llama-3-8b", "--gpu", "h100-sxm", "--prompt", "9", "--answer", "9", "--slowdown", "0.5"), ["slowdown", "0.5", "roofline"]),
         (("mfu", "--tokens-per-second", "1M", "--gpu", "h100-sxm", "--gpus", "8"), ["--arch"]),
         (("memory", "--layers", "8", "--d-model", "1024", "--d-ff", "4096", "--vocab", "32k", "--heads", "3"), ["--heads=3", "--d-model=1024", "--head-dim"]),

@@ -61,9 +61,17 @@ WAYS = {
     "time": [
         "-N 7B -D 1T --gpu h100-sxm --gpus 64",
         "-N 7B -D 1T --cluster loft --mfu 40%",
+        f"-D 1T --cluster loft {MODEL} --batch 4194304",
         "-N 7B -D 1T --calibrate-from 70B:2T:1720320 --gpu a100-80g --gpus 64",
     ],
-    "layouts": [f"--batch 4M --cluster loft {MODEL} --top 2"],
+    "layouts": [
+        f"--batch 4M --cluster loft {MODEL} --top 2",
+        f"--batch 4M --cluster loft {SHAPE} --experts 8 --top-k 2 --top 2",
+    ],
+    "calibrate": [
+        f"{MODEL} --cluster loft --tp 2 --zero 1 --batch 4194304 --took '9 s'",
+        f"STEPS {MODEL} --cluster loft --batch 4194304",
+    ],
     "hardware": ["", "--gpu h100-sxm"],
     "roofline": ["--gpu h100-sxm"],
     "comm": ["--bytes 1GB --ranks 8 --bw 450GB/s"],
@@ -118,7 +126,9 @@ VALUES = {
     "--failures": "50", "--restart": "1h", "--binding": None, "--levers": None,
     "--out": "OUT", "--plan": "13B:1T", "--same-compute": None, "--ratio": "20",
     "--steps": "5000", "--days": "30", "--cost": "1e6", "--repeats": "3",
-    "--rtol": "10%",
+    "--rtol": "10%", "--uneven-stages": None, "--items": None,
+    "--memory-limit": "40GB", "--example": None, "--serving-utilisation": "10%",
+    "--took": "10 s", "--constants": "gemm,traffic", "--label": "pilot",
 }  # fmt: skip
 OWN = {
     ("check", "--price"): "3",
@@ -131,6 +141,17 @@ OWN = {
     ("compare", "--law"): "hoffmann",
     ("scale", "--compute"): "1e20",
     ("check", "--batch"): "524000",
+    ("layouts", "--cp"): "2",
+    ("layouts", "--stack"): "megatron-2021",
+    ("time", "--stack"): "megatron-2021",
+    ("layouts", "--memory-limit"): "1GB",
+    ("plan", "--memory-limit"): "8GB",
+    ("calibrate", "--seq"): "2048",
+    ("calibrate", "--pp"): "2",
+    ("calibrate", "--tp"): "4",
+    ("calibrate", "--tokens"): "5M",
+    ("calibrate", "--dp"): "64",
+    ("calibrate", "--zero"): "3",
 }
 
 
@@ -150,6 +171,8 @@ def given(way, option, command):
 
 # options that belong to the question, though the answer may not depend on them
 HARMLESS = {
+    ("layouts", "--heads"): "the same width in other portions",
+    ("layouts", "--uneven-stages"): "more layouts, which may all be slower",
     ("params", "--heads"): "the same width in other portions",
     ("memory", "--heads"): "the same, where scores stay on the chip",
     ("plan", "--deadline"): "a limit that does not bind moves nothing",
@@ -176,9 +199,12 @@ def files(tmp_path_factory):
         "batch,context,measured_tokens_per_s\n1,1000,150\n32,1000,3100\n",
         encoding="utf-8",
     )
+    (place / "steps.csv").write_text(
+        "name,tp,pp,zero,seconds\na,2,1,1,9.5\nb,4,2,1,9.8\n", encoding="utf-8"
+    )
     return {
         "RUNS": place / "runs.csv", "EDGE": place / "edge.csv",
-        "MEASURED": place / "measured.csv", "SAVED": place / "law.json",
+        "MEASURED": place / "measured.csv", "STEPS": place / "steps.csv", "SAVED": place / "law.json",
         "OUT": place / "plans.json",
     }  # fmt: skip
 

@@ -18,6 +18,33 @@ __all__ = ["program", "run"]
 # answered; nothing meets what was asked; asked wrongly
 DONE, REFUSED, WRONG = 0, 1, 2
 
+# ways out that the library words for Python, and how they are typed here
+SAID = (
+    (r"map it with columns=\{'(\w+)': \.\.\.\} to", r"write --map \1=NAME with"),
+    (r"map tokens or compute to", "write --map D=NAME or --map C=NAME with"),
+    (r"\bcolumns: ", "--map: "),
+    (r", or give Price\(low=.*?source=\.\.\.\)", ""),
+    (r" \(Cluster\.from_file\)", ""),
+    (r" \(add a row to \S+, or use Cluster\.from_file\)",
+     "; or describe it in a file, as hardware --example shows"),
+    (r" \(calibrate one of your own: [\w.]+\)", "; or the file of calibrate --save"),
+    (r"or one of your own from chinchilla_lab\.cluster\.calibrate",
+     "or the file of calibrate --save"),
+    (r"\beven_stages=False", "--uneven-stages"),
+    (r"the largest (tp|pp|dp|cp|ep) is", r"the largest --\1 is"),
+    (r"(?:--)?zero=\((\d),?\)", r"--zero \1"),
+    (r"(?:--)?recompute=\('(\w+)',?\)", r"--recompute \1"),
+    (r"\blarger tp or pp\b", "larger --tp or --pp"),
+    (r"example_cluster\('(\w+)'\)", r"--cluster \1"),
+)  # fmt: skip
+# names that people try, and the command that answers
+MEANT = {
+    "effective-tokens": "epochs", "repeat": "epochs", "repeats": "epochs",
+    "clusters": "hardware", "gpus": "hardware", "chips": "hardware",
+    "shapes": "params", "layout": "layouts", "price": "serve", "inference": "serve",
+    "throughput": "mfu", "cost": "time", "isoflops": "isoflop", "batch": "steps",
+}  # fmt: skip
+
 # what the library calls a quantity, and the options that may have set it
 OPTIONS = {
     "n_layers": ("--layers",), "d_model": ("--d-model",), "d_ff": ("--d-ff",),
@@ -36,6 +63,9 @@ OPTIONS = {
     "critical_batch": ("--critical-batch",), "resamples": ("--resamples",),
     "N_counts": ("--counts",), "N_active": ("--active-params",),
     "convention": ("--convention",), "price": ("--price",), "epochs": ("--epochs",),
+    "memory_limit": ("--memory-limit",),
+    "serving_utilisation": ("--serving-utilisation",), "inference_tokens":
+    ("--inference",), "deadline": ("--deadline",), "budget": ("--budget",),
     "n_accelerators": ("--gpus",), "slowdown": ("--slowdown", "--calibrate"),
 }  # fmt: skip
 
@@ -137,14 +167,50 @@ def run(args: list[str]) -> int:
             words = fault.format_message()
             if not words:
                 return DONE
+            if words.startswith("No such command") and "mean" not in words:
+                words = f"{words.rstrip('.')}{_command_meant(asked)}"
             if words.startswith(("Missing", "No such", "Got unexpected")):
                 words = f"{words.rstrip('.')}; see chinchilla-lab "
                 words += f"{asked} --help" if asked in CATALOGUE else "--help"
             return _say(words, getattr(fault, "exit_code", WRONG))
     told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     for line in dict.fromkeys(told):
-        sys.stderr.write(f"note: {' '.join(line.split())}\n")
+        sys.stderr.write(f"note: {' '.join(_upright(line).split())}\n")
     return code if isinstance(code, int) else DONE
+
+
+def _command_meant(word: str) -> str:
+    """Return the question whether another command was meant."""
+    near = MEANT.get(word.lower().replace("_", "-"))
+    if near is None:
+        from difflib import get_close_matches
+
+        near = next(iter(get_close_matches(word.lower(), list(CATALOGUE), n=1)), None)
+    return f" (did you mean {near}?)" if near else ""
+
+
+def _nearest(words: str) -> str:
+    """Ask whether the nearest of the names to choose from was meant."""
+    found = re.search(r"='([^']+)' is not known(?=; choose from: ([\w., -]+))", words)
+    if found is None:
+        return words
+    from difflib import get_close_matches
+
+    known = [name.strip() for name in found[2].split(",")]
+    near = get_close_matches(found[1].lower(), known, n=1)
+    if not near:
+        return words
+    return f"{words[: found.end()]} (did you mean {near[0]}?){words[found.end() :]}"
+
+
+def _upright(words: str) -> str:
+    """Write 5.55e+03 as 5,550 and 1.3e+24 as 1.3e24."""
+
+    def plain(match: re.Match[str]) -> str:
+        value = float(match.group())
+        return f"{value:,.0f}" if value < 1e7 else f"{match[1]}e{int(match[2])}"
+
+    return re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)e\+(\d+)(?!\w)", plain, words)
 
 
 def _words(fault: Exception) -> str:
@@ -162,7 +228,11 @@ def _translated(words: str, command: Any) -> str:
         if option is not None:
             # a plain word is an argument only where a value follows it
             end = r"(?!\w)" if "_" in name else "(?==)"
-            words = re.sub(rf"(?<![\w-]){name}{end}", option, words)
+            # and a quoted one is what was typed, or a column of a file
+            words = re.sub(rf"(?<![\w'-])(?<!mean ){name}{end}", option, words)
+    for python, shell in SAID:
+        words = re.sub(python, shell, words)
+    words = _upright(_nearest(words))
     # a pair is typed with a colon
     words = re.sub(r"(--[\w-]+)=\(([\d.]+), ([\d.]+)\)", r"\1=\2:\3", words)
     return re.sub(r"(--[\w-]+)=None", r"\1=none", words)

@@ -127,10 +127,17 @@ CATALOGUE: dict[str, Entry] = {
         "time -N 130B -D 400B --gpu a100-40g --gpus 768 --mfu 25%",
     ),
     "layouts": _entry(
-        "machine",
+        "layouts",
         "Layouts that fit, the fastest first.",
         "layouts --cluster loft --arch llama-3-8b --batch 4M --top 3",
         "layout step_s mfu memory_gb",
+    ),
+    "calibrate": _entry(
+        "calibrate",
+        "Constants of your own software from measured steps, for --stack.",
+        "calibrate --cluster loft --arch llama-3-8b --tp 2 --zero 1 --recompute full "
+        "--batch 4194304 --seq 8192 --tokens 1B --took '35 min'",
+        "step measured_s predicted_s gemm calibration",
     ),
     "hardware": _entry(
         "machine",

@@ -8,6 +8,7 @@ import typer
 
 from chinchilla_lab.allocation.intervals import interval
 from chinchilla_lab.allocation.optimum import compute_optimal
+from chinchilla_lab.cli import words
 from chinchilla_lab.cli.options import AsCsv, AsJson, Budgets, Numbers, option
 from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.fitting.fitted import FittedAllocation, FittedLaw
@@ -37,7 +38,7 @@ def _mapping(written: str | None, option_name: str) -> dict[str, str]:
 
 def _runs(path: str, columns: str | None, keep: str | None, counts: str) -> Runs:
     if not Path(path).is_file():
-        raise ValueError(f"{path}: no such file")
+        raise ValueError(f"{path}: no such file; check the path")
     names, rows = _mapping(columns, "--map"), _mapping(keep, "--keep")
     try:
         runs = read_runs(path, names, rows, N_counts=counts)  # type: ignore[arg-type]
@@ -45,8 +46,8 @@ def _runs(path: str, columns: str | None, keep: str | None, counts: str) -> Runs
         raise
     except ValueError as fault:
         typed = {"--map": columns, "--keep": keep}
-        words = "".join(f"{o} {value}: " for o, value in typed.items() if value)
-        raise ValueError(f"{words}{fault}") from None
+        said = "".join(f"{o} {value}: " for o, value in typed.items() if value)
+        raise ValueError(f"{said}{fault}") from None
     for step in runs.filters:
         note(step)
     return runs
@@ -115,6 +116,7 @@ def fit(
     as_csv: AsCsv = False,
 ) -> None:
     """Fit a law to runs, with intervals, or refuse and say why."""
+    words.to_be_written(save, "--save", ("json",))
     made = fit_parametric(
         _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
         name=Path(data).stem, progress=False,
@@ -137,6 +139,7 @@ def isoflop(
     as_csv: AsCsv = False,
 ) -> None:
     """Fit parabolas on budgets and a power law through their bottoms."""
+    words.to_be_written(save, "--save", ("json",))
     made: FittedAllocation = fit_isoflop(
         _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
         name=Path(data).stem,

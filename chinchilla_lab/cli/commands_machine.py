@@ -1,8 +1,12 @@
 """Commands about a model on a machine: utilisation, time, layouts, hardware."""
 
+import sys
 from typing import Annotated, Any
 
+import typer
+
 from chinchilla_lab.cli import words
+from chinchilla_lab.cli.batches import sequences_of
 from chinchilla_lab.cli.options import (
     Active,
     Arch,
@@ -10,27 +14,15 @@ from chinchilla_lab.cli.options import (
     AsJson,
     ClusterName,
     Dtype,
-    Experts,
     Gpu,
     Gpus,
-    HeadDim,
-    Heads,
-    KvHeads,
-    Layers,
-    Mlp,
-    MlpKind,
     PriceRange,
     Seq,
     SomeParams,
     SomeTokens,
     StackName,
-    Tied,
     Tokens,
-    TopK,
-    Vocab,
-    Width,
     option,
-    sizes,
 )
 from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.cluster.accelerators import ACCELERATORS
@@ -40,14 +32,14 @@ from chinchilla_lab.cluster.collectives import (
     all_reduce_time,
     all_to_all_time,
 )
+from chinchilla_lab.cluster.hardware import Cluster, ridge_point
 from chinchilla_lab.cluster.hardware import mfu as share_of_peak
-from chinchilla_lab.cluster.hardware import ridge_point
 from chinchilla_lab.cluster.search import search
-from chinchilla_lab.cluster.stacks import find_stack
 from chinchilla_lab.cluster.step import tokens_per_second_to_mfu
 from chinchilla_lab.planning.estimates import UTILISATION_BAND, estimate_run
 from chinchilla_lab.planning.plans import default_stack
-from chinchilla_lab.units import GB, UnitError, parse, text
+from chinchilla_lab.shape.transformer import TransformerShape
+from chinchilla_lab.units import FLOP_PER_ND, GB, UnitError, parse, text
 
 __all__ = ["COMMANDS"]
 
@@ -130,12 +122,36 @@ def mfu(
     emit([record], f"{label}: {text(rate, 'FLOP/s', 4)}", as_json, as_csv)
 
 
+def _by_layout(
+    shape: TransformerShape, machine: Cluster, batch: float | None, seq: int,
+    stack: str | None, dtype: str,
+) -> float:  # fmt: skip
+    """Return 6ND over the peak of the fastest layout of a shape."""
+    if batch is None:
+        raise ValueError("--arch needs --batch, the tokens of a step, such as 4M")
+    n = machine.n_accelerators
+    used = words.stack(stack or default_stack(machine))
+    found = search(
+        shape, machine, sequences_of(batch, seq, n), seq, used, dtype, keep=1
+    )
+    note(f"fastest layout: {found.best.layout.label()}; {found.best.label}")
+    per_token = FLOP_PER_ND * shape.params().active
+    return per_token * found.best.tokens_per_second / (n * machine.chip.peak(dtype))
+
+
 def time(
-    params: Annotated[
-        float,
-        option("--params", "-N", help="active parameters", unit="parameter"),
-    ],
     tokens: Tokens,
+    params: Annotated[
+        float | None,
+        option("--params", "-N", help="active parameters", unit="parameter"),
+    ] = None,
+    arch: Arch = None,
+    batch: Annotated[
+        float | None,
+        option("--batch", help="tokens of a step, with --arch", unit="token"),
+    ] = None,
+    seq: Seq = 4096,
+    stack: StackName = None,
     gpu: Gpu = None,
     gpus: Gpus = None,
     cluster: ClusterName = None,
@@ -174,12 +190,18 @@ def time(
         if cluster is None and gpus is None:
             gpus = 1
     machine = words.cluster(cluster, gpu, gpus)
+    if arch is not None:
+        shape = words.shape(arch, {})
+        params = float(shape.params().active)
+        mfu = _by_layout(shape, machine, batch, seq, stack, dtype)
+    if params is None:
+        raise ValueError("no model: give --params 7B, or --arch llama-3-8b and --batch")
     found = estimate_run(params, tokens, machine, mfu, like, price, dtype)
     if found.assumed:
         low, high = UTILISATION_BAND
         note(
             f"no --mfu: shown is the band of published runs, {low:.0%} to {high:.0%} "
-            "of the dense peak; a step model would say more (plan, layouts)"
+            "of the dense peak; --arch and --batch ask the step model"
         )
     which = (0, 1, 2) if found.assumed else (1,)
     records: list[Record] = []
@@ -200,64 +222,37 @@ def time(
     emit(records, "6ND over rate", as_json, as_csv)
 
 
-def layouts(
-    batch: Annotated[float, option("--batch", help="tokens of a step", unit="token")],
-    cluster: ClusterName = None,
+EXAMPLE = """\
+# a machine of your own: chinchilla-lab plan --cluster machine.toml ...
+accelerator = "h100-sxm"   # an id of chinchilla-lab hardware, or a table as below
+n_accelerators = 64
+domain = 8                 # accelerators that the fast link joins
+scaleout_gbps = 50         # network per accelerator, one way [GB/s]; or "400 Gb/s"
+latency_us = 15            # of a message between nodes [us]
+
+# a chip that differs from a known one, instead of the line accelerator = above:
+# [accelerator]
+# like = "h100-sxm"
+# hbm_gb = 96              # and any other column that differs
+# source = "ours"          # with where, accessed and evidence
+# where = "data sheet"
+# accessed = "2026-11"
+# evidence = "vendor"
+"""
+
+
+def hardware(
     gpu: Gpu = None,
-    gpus: Gpus = None,
-    arch: Arch = None,
-    layers: Layers = None,
-    d_model: Width = None,
-    d_ff: Mlp = None,
-    heads: Heads = None,
-    kv_heads: KvHeads = None,
-    head_dim: HeadDim = None,
-    vocab: Vocab = None,
-    experts: Experts = None,
-    top_k: TopK = None,
-    mlp: MlpKind = "gated",
-    tied: Tied = None,
-    seq: Seq = 4096,
-    stack: StackName = None,
-    dtype: Dtype = "bf16",
-    top: Annotated[int, option("--top", help="how many to show", unit="whole")] = 10,
+    example: Annotated[
+        bool, typer.Option("--example", help="print a cluster file to start from")
+    ] = False,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """Layouts that fit, the fastest first."""
-    machine = words.cluster(cluster, gpu, gpus)
-    shape = words.shape(
-        arch,
-        sizes(
-            layers, d_model, d_ff, heads, kv_heads, head_dim, vocab, mlp, tied, experts,
-            top_k,
-        ),
-    )  # fmt: skip
-    used = find_stack(stack or default_stack(machine))
-    sequences = int(batch // seq)
-    if sequences < 1:
-        raise ValueError(
-            f"--batch {batch:g} holds no sequence of {seq} tokens; give at least {seq}"
-        )
-    found = search(shape, machine, sequences, seq, used, dtype, keep=top)
-    records: list[Record] = [
-        {
-            "layout": step.layout.label(), "step_s": step.seconds,
-            "over_best": step.seconds / found.best.seconds, "tie": found.is_tie(step),
-            "mfu": step.mfu("none"), "memory_gb": float(room) / GB,
-            "tokens_per_second": step.tokens_per_second,
-        }
-        for step, room in zip(found.steps, found.memory, strict=True)
-    ]  # fmt: skip
-    note(
-        f"{found.n_feasible:,} of {found.n_points:,} layouts divide and fit; "
-        f"{found.n_ties} within {found.tie:.0%} of the best"
-    )
-    emit(records, f"{used.name}: {found.best.label}", as_json, as_csv)
-
-
-def hardware(gpu: Gpu = None, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
     """List the accelerators: dense peaks, one-way links, dated prices, sources."""
+    if example:
+        sys.stdout.write(EXAMPLE)
+        return
     chips = list(ACCELERATORS.values()) if gpu is None else [words.chip(gpu)]
     records: list[Record] = [
         {
@@ -278,7 +273,8 @@ def hardware(gpu: Gpu = None, as_json: AsJson = False, as_csv: AsCsv = False) ->
         for c in chips
     ]  # fmt: skip
     tall = len(records) == 1
-    emit(records, "accelerators", as_json, as_csv, tall=tall)
+    heads = {"usd_low": "price from [USD/h]", "usd_high": "price to [USD/h]"}
+    emit(records, "accelerators", as_json, as_csv, tall=tall, heads=heads)
 
 
 def roofline(
@@ -331,5 +327,5 @@ def comm(
 
 COMMANDS = {
     "mfu": mfu, "time": time,
-    "layouts": layouts, "hardware": hardware, "roofline": roofline, "comm": comm,
+    "hardware": hardware, "roofline": roofline, "comm": comm,
 }  # fmt: skip

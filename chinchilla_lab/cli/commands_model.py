@@ -172,7 +172,8 @@ def _recipe(written: str) -> Recipe:
             label="own: no source but who typed it",
         )  # fmt: skip
     raise ValueError(
-        f"--recipe {written!r} is not known; choose from: {', '.join(RECIPES)}; or "
+        f"--recipe {written!r} is not known{words.meant(written, RECIPES)}; choose "
+        f"from: {', '.join(RECIPES)}; or "
         "bytes of weights, gradients, master copy and moments such as 2:2:4:8"
     )
 

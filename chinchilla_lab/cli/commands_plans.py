@@ -17,6 +17,7 @@ from chinchilla_lab.cli.options import (
     Gpu,
     Gpus,
     LawName,
+    MemoryLimit,
     PriceRange,
     Seq,
     SomeParams,
@@ -30,12 +31,13 @@ from chinchilla_lab.cli.output import emit, note
 from chinchilla_lab.cluster.failures import DEFAULT_RELIABILITY
 from chinchilla_lab.laws.published import DEFAULT
 from chinchilla_lab.planning.closure import Closure, closure, require, typed
+from chinchilla_lab.planning.compare import FORMATS, compare_runs, export
 from chinchilla_lab.planning.compare import compare as compare_plans
-from chinchilla_lab.planning.compare import compare_runs, export
 from chinchilla_lab.planning.levers import levers as levers_of
 from chinchilla_lab.planning.plans import plan as make_plan
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import sensitivity
+from chinchilla_lab.units import GB, GIB, text
 from chinchilla_lab.validation.report import HEADER, validation_rows
 
 __all__ = ["COMMANDS"]
@@ -135,6 +137,15 @@ def plan(
         float | None,
         option("--mfu", help="6ND over the peak, instead of layouts", unit="share"),
     ] = None,
+    memory_limit: MemoryLimit = None,
+    serving_utilisation: Annotated[
+        float | None,
+        option(
+            "--serving-utilisation",
+            unit="share",
+            help="2ND over the peak in service; by default that of training",
+        ),
+    ] = None,
     price: PriceRange = None,
     failures: Annotated[
         float | None,
@@ -164,6 +175,7 @@ def plan(
     as_csv: AsCsv = False,
 ) -> None:
     """Size, tokens, shape, batch and layout for a machine, with intervals."""
+    words.to_be_written(output, "--out", FORMATS)
     machine = words.cluster(cluster, gpu, gpus)
     reliable = DEFAULT_RELIABILITY
     if failures is not None:
@@ -179,8 +191,10 @@ def plan(
             target_loss=target_loss, unique_tokens=unique,
             inference_tokens=inference or 0.0,
             shape_family=None if family == "none" else family, seq_len=seq,
-            batch_limit=batch_limit, critical_batch=critical_batch, stack=stack,
+            batch_limit=batch_limit, critical_batch=critical_batch,
+            stack=None if stack is None else words.stack(stack),
             dtype=dtype, reliability=reliable, price=price, utilisation=mfu,
+            memory_limit=memory_limit, serving_utilisation=serving_utilisation,
             confidence=confidence, keep=keep, progress=tell,
         )  # fmt: skip
     require(closure(found))
@@ -194,8 +208,26 @@ def plan(
     elif binding:
         _show_binding(found, as_json, as_csv)
     else:
-        made = compare_plans(several).records
-        emit(made, "plan", as_json, as_csv, tall=True)
+        made: list[Record] = [dict(r) for r in compare_plans(several).records]
+        title = f"{len(made)} of {keep} plans asked for" if keep > 1 else "plan"
+        if keep > 1 and len(made) < keep:
+            note(
+                f"{len(made)} of the {keep} plans asked for were found: no other shape "
+                "and layout comes close within the limits"
+            )
+        if not (as_json or as_csv):
+            made = [_with_gib(r) for r in made]
+        emit(made, title, as_json, as_csv, tall=True)
+
+
+def _with_gib(record: Record) -> Record:
+    """Show memory in both units to people; files keep the record of the library."""
+    made: Record = {}
+    for name, value in record.items():
+        made[name] = value
+        if name == "memory_gb" and "memory_gib" not in record:
+            made["memory_gib"] = None if value is None else value * GB / GIB
+    return made
 
 
 def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
@@ -209,7 +241,13 @@ def _show_levers(found: Plan, as_json: bool, as_csv: bool) -> None:
         }
         for r in levers_of(found).rows
     ]  # fmt: skip
-    emit(records, f"levers of a plan of {found.days:.3g} days", as_json, as_csv)
+    emit(
+        records, f"levers of a plan of {text(found.days, '', 4)} days", as_json, as_csv,
+        heads={
+            "time_factor": "time factor [-]", "factor_low": "from [-]",
+            "factor_high": "to [-]", "days": "worth [day]",
+        },
+    )  # fmt: skip
 
 
 def _show_binding(found: Plan, as_json: bool, as_csv: bool) -> None:

@@ -1,5 +1,6 @@
 """Options that several commands share, and how what is typed becomes a number."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -28,11 +29,19 @@ class Range(NamedTuple):
 
 
 def number(written: Any, unit: str) -> float:
-    """Read a quantity; ``share`` is 0.4 or 40%, ``whole`` a count without a rest."""
+    """Read a quantity; ``share`` is 0.4 or 40%, ``whole`` a count without a rest.
+
+    A time needs its unit: who types a bare 45 means days as often as seconds.
+    """
     try:
         if unit == "share":
             return _share(written)
         value = parse(written, "count" if unit == "whole" else unit)
+        if unit == "s" and value != 0.0 and not re.search(r"[a-zµ]\s*$", str(written)):
+            raise UnitError(
+                f"{str(written)!r} has no unit of time; write '{written} days', "
+                f"'{written} h', '{written} min' or '{written} s'"
+            )
     except UnitError as fault:
         raise typer.BadParameter(str(fault)) from None
     if unit == "whole" and value != int(value):
@@ -99,8 +108,24 @@ def option(
 def _price(written: Any) -> Any:
     from chinchilla_lab.cluster.cost import as_price
 
+    # $2.20/h, USD 2 per hour and 2-3 are how offers write it
+    amount, _, date = str(written).partition("@")
+    plain = re.sub(
+        r"\s*(?:/|per\s+)\s*(?:(?:gpu|accelerator)[-\s]?)?h(?:r|our)?s?\b", "", amount
+    )
+    ends = [end.strip() for end in re.split(r"\s*(?:-|–|:|\bto\b)\s*", plain.strip())]
+    written_so = f"{':'.join(ends)}@{date.strip() or '2026-11'}"
+    if len(ends) > 2 or not all(ends):
+        raise typer.BadParameter(
+            f"{written!r} is no price; write 2.5@2026-11 or 2:3@2026-11"
+        )
+    if not date.strip():
+        raise typer.BadParameter(
+            f"{written!r} has no date, and prices halve within a year; write it with "
+            f"the day, month or year of the offer, {written_so}"
+        )
     try:
-        return as_price(written)
+        return as_price(written_so)
     except ValueError as fault:
         raise typer.BadParameter(str(fault)) from None
 
@@ -120,7 +145,9 @@ Gpus = Annotated[int | None, option("--gpus", help="how many", unit="whole")]
 ClusterName = Annotated[
     str | None,
     option(
-        "--cluster", help="loft, floor, hall, file.toml or 64xh100-sxm", metavar="NAME"
+        "--cluster",
+        metavar="NAME",
+        help="loft, floor, hall, 64xh100-sxm, or file.toml (hardware --example)",
     ),
 ]
 Dtype = Annotated[str, option("--dtype", help="bf16, fp8 or tf32", metavar="FORMAT")]
@@ -188,9 +215,18 @@ Recompute = Annotated[
 StackName = Annotated[
     str | None,
     option(
-        "--stack", help="software constants, such as megatron-bridge", metavar="STACK"
+        "--stack",
+        metavar="STACK",
+        help="software constants: megatron-bridge, or the file of calibrate --save",
     ),
 ]
+MemoryLimit = Annotated[
+    float | None,
+    option(
+        "--memory-limit", unit="byte",
+        help="bytes that a job may fill; by default what the driver reports",
+    ),
+]  # fmt: skip
 PriceRange = Annotated[
     Any,
     option(

@@ -3,9 +3,8 @@
 import csv
 import io
 import json
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,9 @@ UNITS = {
     "optimal_N": "parameter", "optimal_D": "token", "batch_tokens": "token",
     "unique_tokens": "token", "inference_tokens": "token", "effective_tokens": "token",
     "usd": "USD", "usd_low": "USD", "usd_high": "USD", "peak_flop_per_s": "FLOP/s",
-    "achieved_flop_per_s": "FLOP/s", "usd_p5": "USD", "usd_p95": "USD",
-    "N_p5": "parameter", "N_p95": "parameter", "D_p5": "token", "D_p95": "token",
+    "achieved_flop_per_s": "FLOP/s", "N_total": "parameter",
+    "serving_usd": "USD", "serving_usd_low": "USD", "serving_usd_high": "USD",
+    "lifetime_usd": "USD", "lifetime_usd_low": "USD", "lifetime_usd_high": "USD",
     "total_params": "parameter", "active_params": "parameter",
     "tokens_per_day": "token", "break_even_tokens_low": "token",
     "break_even_tokens_high": "token", "usd_per_million_low": "USD",
@@ -35,10 +35,41 @@ HEADS = {
     "N": "N [parameter]", "D": "D [token]", "C_flop": "C [FLOP]",
     "loss_nats": "loss [nats/token]", "tokens_per_param": "D/N [token/parameter]",
     "days": "time [day]", "accelerator_hours": "accelerator-hours [h]",
-    "mfu": "MFU [-]", "seconds": "time [s]", "step_s": "step [s]",
-    "flop_per_token": "training FLOP [FLOP/token]", "usd_low": "from [USD]",
-    "usd_high": "to [USD]", "usd": "worth [USD]",
+    "mfu": "MFU [-]", "hfu": "HFU [-]", "seconds": "time [s]", "step_s": "step [s]",
+    "flop_per_token": "training FLOP [FLOP/token]", "usd_low": "cost from [USD]",
+    "usd_high": "cost to [USD]", "usd": "worth [USD]", "usd_each": "cost [USD]",
+    "price_date": "prices of", "n_accelerators": "accelerators",
+    "n_idle": "accelerators idle", "n_layers": "layers", "d_model": "width",
+    "d_ff": "MLP width", "n_heads": "heads", "n_experts": "experts",
+    "N_total": "N, all [parameter]", "N_counts": "N counts", "epochs": "epochs [-]",
+    "N_over_compute_optimal": "N over compute-optimal [-]",
+    "utilisation_6nd": "6ND over peak, in the step [-]",
+    "goodput": "time kept by failures [-]", "efficiency": "efficiency [-]",
+    "memory_gb": "memory [GB]", "memory_gib": "memory [GiB]",
+    "serving_usd": "serving [USD]", "lifetime_usd": "training and serving [USD]",
+    "serving_usd_low": "serving from [USD]", "serving_usd_high": "serving to [USD]",
+    "lifetime_usd_low": "training and serving from [USD]",
+    "lifetime_usd_high": "training and serving to [USD]",
+    "measured_s": "measured [s]", "predicted_s": "predicted [s]",
+    "error_of_speed": "error of the speed [-]",
+    "error_left_out": "error, row left out [-]", "gemm": "gemm [-]",
+    "traffic": "traffic [-]", "layer_overhead": "layer overhead [s]",
+    "network": "network [-]", "jitter": "jitter [-]", "attention": "attention [-]",
+    "step_overhead": "step overhead [s]",
     "one_more": "one more is worth", "saved_percent": "10 % more saves [%]",
+    "energy_mwh": "energy at rated power [MWh]", "power_mw": "rated power [MW]",
+    "pue": "PUE [-]",
+    "chance_deadline": "chance of the deadline [-]",
+    "chance_budget": "chance of the budget [-]",
+    "off_by": "off by [-]",
+    "optimal_loss_nats": "best loss [nats/token]", "rtol": "may differ by [-]",
+    "loss_before": "loss before [nats/token]", "loss_after": "loss after [nats/token]",
+    "batch": "batch [request]", "steps": "steps [step]", "n": "rows",
+    "accelerators_a_copy": "accelerators a copy",
+    "over_best": "over best [-]", "bf16_dense_tflops": "bf16, dense [TFLOP/s]",
+    "fp8_dense_tflops": "fp8, dense [TFLOP/s]",
+    "best_bf16_tflops": "best bf16 measured [TFLOP/s]", "hbm_gb": "memory [GB]",
+    "hbm_gbps": "memory rate [GB/s]", "scaleout_gbps": "network [GB/s]",
     "N_low": "N from [parameter]", "N_high": "N to [parameter]",
     "D_low": "D from [token]", "D_high": "D to [token]",
     "optimal_N": "best N [parameter]", "optimal_D": "best D [token]",
@@ -62,12 +93,25 @@ HEADS = {
     "recipe_bytes": "recipe total [byte/parameter]",
 }  # fmt: skip
 ENDINGS = {
-    "_gib": "GiB", "_gb": "GB", "_gbps": "GB/s", "_tflops": "TFLOP/s",
+    "_ms": "ms", "_gib": "GiB", "_gb": "GB", "_gbps": "GB/s", "_tflops": "TFLOP/s",
     "_flop_per_s": "FLOP/s", "_flop_per_byte": "FLOP/byte", "_percent": "%",
     "_nats": "nats/token",
 }  # fmt: skip
-FEW = 4  # records that stand side by side where a table is too wide for the screen
-SHARES = ("mfu", "share", "utilisation", "efficiency", "goodput", "error")
+PURE = (
+    "size_factor", "token_factor", "extra_compute", "compute_factor", "N_factor",
+    "D_factor", "a_of_N", "b_of_D", "alpha", "beta", "repeats",
+    "effective_over_unique", "share_of_fresh", "speedup", "over_6N", "slowdown",
+)  # fmt: skip
+SHARES = (
+    "mfu",
+    "hfu",
+    "time_share",
+    "share",
+    "utilisation",
+    "efficiency",
+    "goodput",
+    "error",
+)
 
 
 def plain(value: Any) -> Any:
@@ -86,26 +130,47 @@ def cell(name: str, value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    name = _quantile(name)[0]
     if name in UNITS:
         # the unit stands in the head
         return text(float(value), UNITS[name], 4).removesuffix(" FLOP")
     if isinstance(value, float):
         if name.startswith(SHARES):
             return f"{value:.1%}"
-        return text(value, "", 5)
+        return _decimal(value, "flop" in name.lower())
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)
 
 
+def _decimal(value: float, counts_flop: bool) -> str:
+    """Write five digits; what people count in hours or steps has no exponent."""
+    if 1e7 <= abs(value) < 1e15 and not counts_flop:
+        return f"{float(f'{value:.4e}'):,.0f}"
+    return text(value, "", 5)
+
+
+def _quantile(name: str) -> tuple[str, str]:
+    """Part ``days_p5`` into the quantity and how much of the draws lie below."""
+    base, sign, share = name.rpartition("_p")
+    return (base, share) if sign and share.replace(".", "").isdigit() else (name, "")
+
+
 def head(name: str) -> str:
     """Write a column's name with its unit."""
+    base, share = _quantile(name)
+    if share:
+        words, bracket, unit = head("usd_each" if base == "usd" else base).partition(
+            " ["
+        )
+        return f"{words}, {share} % below{bracket}{unit}"
     if name in HEADS:
         return HEADS[name]
     for ending, unit in ENDINGS.items():
         if name.endswith(ending):
             return f"{name.removesuffix(ending).replace('_', ' ')} [{unit}]"
-    return name.replace("_", " ")
+    words = name.replace("_", " ")
+    return f"{words} [-]" if name in PURE else words
 
 
 def _columns(rows: Sequence[Record]) -> list[str]:
@@ -119,10 +184,12 @@ def emit(
     as_json: bool,
     as_csv: bool,
     tall: bool = False,
+    heads: Mapping[str, str] | None = None,
 ) -> None:
     """Print records: a table, or all digits for other programs.
 
-    A tall table has one row for each quantity and one column for each record.
+    A tall table has one row for each quantity and one column for each record. ``heads``
+    names columns that mean something else here than in other answers.
     """
     rows = [{k: plain(v) for k, v in r.items()} for r in records]
     if as_json:
@@ -135,68 +202,20 @@ def emit(
         writer.writerows(rows)
         sys.stdout.write(out.getvalue())
         return
-    _draw(rows, title, tall)
+    from chinchilla_lab.cli.drawing import Column, draw  # loads rich
 
-
-def _draw(rows: list[Record], title: str, tall: bool) -> None:
-    """Draw a table; in a pipe as wide as it needs to be, without colours."""
-    from rich.console import Console
-
-    on_screen = sys.stdout.isatty()
-    plain_text = not on_screen or bool(os.environ.get("NO_COLOR"))
-    looks: dict[str, Any] = {
-        "file": sys.stdout,
-        "force_terminal": False if plain_text else None,
-        "color_system": None if plain_text else "auto",
-    }
-    table = _table(rows, title, tall)
-    need = max(_width(table), len(title))
-    if not on_screen:
-        Console(width=need, **looks).print(table)
-        return
-    console = Console(**looks)
-    if need > console.width and not tall and len(rows) <= FEW:
-        table = _table(rows, title, True)
-    console.print(table)
-
-
-def _width(table: Any) -> int:
-    """Return the columns of a terminal that a table fills if nothing is folded."""
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    wide = Console(width=10_000)
-    return Measurement.get(wide, wide.options, table).maximum
-
-
-def _table(rows: list[Record], title: str, tall: bool) -> Any:
-    """Lay records out: each in a row or, tall, each in a column."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(title), title_justify="left", show_lines=False)
-    names = [k for k in _columns(rows) if any(r.get(k) not in (None, "") for r in rows)]
-    if tall:
-        table.add_column("quantity", overflow="fold")
-        first = names.pop(0) if len(rows) > 1 else None
-        for r in rows:
-            table.add_column(
-                escape(str(r[first])) if first else "value",
-                justify="left" if first is None else "right",
-                overflow="fold",
-            )
-        for name in names:
-            cells = (escape(cell(name, r.get(name))) for r in rows)
-            table.add_row(escape(head(name)), *cells)
-        return table
-    for name in names:
-        words = all(isinstance(r.get(name), str) for r in rows)
-        table.add_column(
-            escape(head(name)), justify="left" if words else "right", overflow="fold"
+    named = {name: head(name) for name in _columns(rows)} | dict(heads or {})
+    table = [
+        Column(
+            head=named[name],
+            cells=[cell(name, r.get(name)) for r in rows],
+            words=all(isinstance(r.get(name), str | None) for r in rows),
+            free=[isinstance(r.get(name), str) for r in rows],
         )
-    for r in rows:
-        table.add_row(*(escape(cell(name, r.get(name))) for name in names))
-    return table
+        for name in named
+        if any(r.get(name) not in (None, "") for r in rows)
+    ]
+    draw(table, title, tall)
 
 
 def note(words: str) -> None:

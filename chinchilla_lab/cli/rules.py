@@ -147,10 +147,21 @@ MODES: dict[str, tuple[Mode, ...]] = {
     ),
     "time": (
         MACHINE,
+        given("--arch", idle=("--params", "--mfu", "--calibrate-from"),
+              why="a shape has its own size, and its fastest layout the utilisation; "
+              "leave out --arch to give them"),
+        lacking("--arch", idle=("--batch", "--seq", "--stack"),
+                why="these ask the step model, which needs a shape; give --arch"),
         given("--calibrate-from", idle=("--mfu",),
               why="give --mfu or --calibrate-from, not both: each sets the other"),
     ),
     "layouts": (MACHINE, PUBLISHED_SHAPE),
+    "calibrate": (MACHINE,),
+    "hardware": (
+        given("--example", idle=("--gpu", "--json", "--csv"),
+              why="the example is a TOML file of its own; leave out --example for the "
+              "table"),
+    ),
     "serve": (
         given("--params", idle=("--arch", "--cache-bytes"),
               why="give --arch, or --params with --cache, the bytes of a token"),
@@ -181,10 +192,10 @@ MODES: dict[str, tuple[Mode, ...]] = {
         Mode(
             when=lambda t: t.values.get("objective") != "lifetime"
             and t.lacks("--budget"),
-            idle=("--inference",),
+            idle=("--inference", "--serving-utilisation"),
             why="serving counts with --budget or --objective lifetime",
         ),
-        given("--mfu", idle=("--stack", "--seq", "--levers"),
+        given("--mfu", idle=("--stack", "--seq", "--levers", "--memory-limit"),
               why="a given utilisation stands for layout, software and sequences; "
               "leave out --mfu to search them"),
         Mode(

@@ -1,13 +1,17 @@
 """From what people type to what the library takes: laws, chips, clusters, shapes."""
 
-from collections.abc import Mapping
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from chinchilla_lab.cluster.accelerators import ACCELERATORS, Accelerator
 from chinchilla_lab.cluster.examples import EXAMPLE_CLUSTERS, example_cluster
 from chinchilla_lab.cluster.hardware import Cluster
+from chinchilla_lab.cluster.stacks import STACKS, Stack
 from chinchilla_lab.fitting.fitted import load_law
 from chinchilla_lab.laws.families import Law, LossLaw, RatioLaw
 from chinchilla_lab.laws.published import PUBLISHED
@@ -29,6 +33,12 @@ ALIASES = {
     "kaplan-joint": "kaplan-2020-joint",
     "repeated": "muennighoff-2023-repeated",
 }
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the question whether the nearest known name was meant, if one is near."""
+    near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def pair(written: str, option: str) -> tuple[float, float]:
@@ -68,7 +78,8 @@ def law(name: str) -> Law:
     if colon and ALIASES.get(base, base) in PUBLISHED:
         return _changed(PUBLISHED[ALIASES.get(base, base)], changes, word)
     raise ValueError(
-        f"--law: no law {word!r}; known: {', '.join(PUBLISHED)}; short: "
+        f"--law: no law {word!r}{meant(word, (*PUBLISHED, *ALIASES))}; known: "
+        f"{', '.join(PUBLISHED)}; short: "
         f"{', '.join(ALIASES)}; or ratio:15, or the file of a fit"
     )
 
@@ -150,7 +161,8 @@ def chip(name: str) -> Accelerator:
             f"--gpu {name!r} could be any of: {', '.join(found)}; say which"
         )
     raise ValueError(
-        f"--gpu: no accelerator {name!r}; known: {', '.join(ACCELERATORS)}; or "
+        f"--gpu: no accelerator {name!r}{meant(word, ACCELERATORS)}; known: "
+        f"{', '.join(ACCELERATORS)}; or "
         "custom:35.6e12 for a peak of your own"
     )
 
@@ -173,7 +185,7 @@ def cluster(
     if Path(name).suffix in (".toml", ".json"):
         if not Path(name).is_file():
             raise ValueError(f"--cluster {name}: no such file")
-        return Cluster.from_file(name)
+        return _cluster_file(Path(name))
     number, x, kind = name.partition("x")
     if x and number[:1].isdigit():
         try:
@@ -182,9 +194,80 @@ def cluster(
             raise ValueError(f"--cluster {name!r}: {fault}") from None
         return Cluster(accelerator=chip(kind), n_accelerators=many)
     raise ValueError(
-        f"--cluster: no cluster {name!r}; known: {', '.join(EXAMPLE_CLUSTERS)}; or a "
-        "TOML or JSON file, or 64xh100-sxm"
+        f"--cluster: no cluster {name!r}{meant(name, EXAMPLE_CLUSTERS)}; known: "
+        f"{', '.join(EXAMPLE_CLUSTERS)}; or a "
+        "TOML or JSON file (chinchilla-lab hardware --example prints one), or "
+        "64xh100-sxm"
     )
+
+
+def _cluster_file(place: Path) -> Cluster:
+    """Read a cluster whose chip may go by the short id that ``--gpu`` takes."""
+    try:
+        written = place.read_text(encoding="utf-8-sig")
+        as_json = place.suffix.lower() == ".json"
+        given = json.loads(written) if as_json else tomllib.loads(written)
+        kind = given["accelerator"]
+        inner = isinstance(kind, dict)
+        short = kind["like"] if inner else kind
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return Cluster.from_file(place)  # which says what is wrong
+    if not isinstance(short, str) or short in ACCELERATORS:
+        return Cluster.from_file(place)
+    field = "accelerator.like" if inner else "accelerator"
+    try:
+        key = chip(short).id
+    except ValueError as fault:
+        said = str(fault).removeprefix("--gpu: ").removeprefix("--gpu ")
+        raise ValueError(f"{place.name}: {field} = {short!r}: {said}") from None
+    if key not in ACCELERATORS:
+        raise ValueError(
+            f"{place.name}: {field} = {short!r} is a peak of your own and no chip; "
+            "write a table [accelerator] with bf16_tflops"
+        )
+    given["accelerator"] = {**kind, "like": key} if inner else key
+    try:
+        return Cluster.from_text(json.dumps(given, default=str), json_format=True)
+    except ValueError as fault:
+        raise ValueError(f"{place.name}: {fault}") from None
+
+
+def stack(name: str | Stack) -> Stack:
+    """Return the constants of software by name, or from the file of a calibration."""
+    if isinstance(name, Stack):
+        return name
+    if name in STACKS:
+        return STACKS[name]
+    if Path(name).suffix in (".json", ".toml") or Path(name).is_file():
+        if not Path(name).is_file():
+            raise ValueError(
+                f"--stack {name}: no such file; calibrate --save writes one"
+            )
+        return Stack.from_file(name)
+    raise ValueError(
+        f"--stack: no stack {name!r}{meant(name, STACKS)}; known: {', '.join(STACKS)}; "
+        "or the file that chinchilla-lab calibrate --save wrote"
+    )
+
+
+def to_be_written(path: str | None, option: str, endings: tuple[str, ...]) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if path is None:
+        return
+    place = Path(path)
+    if place.suffix.lower().removeprefix(".") not in endings:
+        listed = ", ".join(f".{one}" for one in endings)
+        raise ValueError(
+            f"{option} {path}: the ending {place.suffix or 'is missing and'} says no "
+            f"known format; end it in one of: {listed}"
+        )
+    if not place.parent.is_dir():
+        raise ValueError(
+            f"{option} {path}: there is no folder {place.parent}; check the path, or "
+            "make the folder first"
+        )
+    if place.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file in it")
 
 
 def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
@@ -198,7 +281,9 @@ def shape(arch: str | None, given: Mapping[str, Any]) -> TransformerShape:
             )
         if arch not in SHAPES:
             known = ", ".join(SHAPES)
-            raise ValueError(f"--arch: no shape {arch!r}; known: {known}")
+            raise ValueError(
+                f"--arch: no shape {arch!r}{meant(arch, SHAPES)}; known: {known}"
+            )
         found = SHAPES[arch]
         return replace(found, tied=typed["tied"]) if "tied" in typed else found
     needed = ("n_layers", "d_model", "d_ff", "vocab_size")

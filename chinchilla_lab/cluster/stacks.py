@@ -1,8 +1,12 @@
 """Named training stacks: the few constants that were fitted, and on which rows."""
 
+import json
+import math
+import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from chinchilla_lab.checks import fraction, non_negative, one_of, positive
@@ -214,6 +218,68 @@ class Stack:
             } | changes  # fmt: skip
         return replace(self, **changes)
 
+    def to_json(self) -> str:
+        """Return the stack as JSON that :meth:`from_file` reads; no error is null.
+
+        Returns
+        -------
+        str
+            Every field by its name, times in seconds and widths in bytes, [-]
+
+        Examples
+        --------
+        >>> '"name": "megatron-2021"' in STACKS["megatron-2021"].to_json()
+        True
+        """
+        given = asdict(self) | {"error": None if math.isnan(self.error) else self.error}
+        return json.dumps(given, indent=1) + "\n"
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "Stack":
+        """Read a stack from a JSON or TOML file.
+
+        Parameters
+        ----------
+        path : str or pathlib.Path
+            File that :meth:`to_json` wrote, or one with some of the fields by name;
+            what it leaves out is as in an upper bound, [-]
+
+        Returns
+        -------
+        Stack
+            The stack, [-]
+
+        Raises
+        ------
+        ValueError
+            If the file is no JSON or TOML, or a field is unknown or of another kind.
+
+        Notes
+        -----
+        A file that says nothing of measurements counts as changed by hand.
+        """
+        place = Path(path)
+        try:
+            written = place.read_text(encoding="utf-8-sig")
+            toml = place.suffix.lower() == ".toml"
+            given = tomllib.loads(written) if toml else json.loads(written)
+        except (ValueError, RecursionError) as fault:
+            raise ValueError(f"{place.name} is no stack: {fault}") from None
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"{place.name} holds {shown(given)}, no table of fields; write "
+                "gemm = 0.8 and other constants by name"
+            )
+        try:
+            read = {name: _field(name, value) for name, value in given.items()}
+            read = {"name": place.stem} | read
+            if not read.get("fitted") and not read.get("rows"):
+                hand = [k for k in read if k not in _ASIDE]
+                read["changed"] = read.get("changed") or tuple(hand)
+            return cls(**read)
+        except ValueError as fault:
+            raise ValueError(f"{place.name}: {fault}") from None
+
     def _kind(self, name: str) -> str:
         if name in self.changed:
             return "by hand"
@@ -230,6 +296,29 @@ class Stack:
             if f.name not in _ASIDE or f.name == "memory_offset"
         ]
         return html_table((self.name, "value", "kind"), rows, self.label)
+
+
+def _field(name: str, value: Any) -> Any:
+    """Read one field of a file, and refuse what is not of its kind."""
+    kinds: dict[str, Any] = {f.name: f.default for f in fields(Stack)} | {"name": ""}
+    one_of("field", name, kinds)
+    kind = kinds[name]
+    if name == "error" and value is None:
+        return float("nan")
+    several = isinstance(kind, tuple) and isinstance(value, list)
+    if several and all(isinstance(v, str) for v in value):
+        if name == "fitted":
+            for constant in value:
+                one_of("fitted", constant, FITTABLE)
+        return tuple(value)
+    if isinstance(value, type(kind)) and not isinstance(kind, tuple):
+        return value
+    if isinstance(kind, float) and type(value) is int:
+        return float(value)
+    wanted = {bool: "true or false", float: "a number", str: "words"}
+    raise ValueError(
+        f"{name}={shown(value)} must be {wanted.get(type(kind), 'a list of names')}"
+    )
 
 
 UNCALIBRATED = Stack(

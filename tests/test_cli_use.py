@@ -440,7 +440,7 @@ def test_near_misses_get_a_way_out(told, tmp_path, line, says):
     ("line", "says"),
     [
         ("layouts --cluster loft --arch llama-3-405b --batch 4M --tp 1", "--memory-limit"),
-        ("layouts --cluster loft --arch llama-3-405b --batch 4M --tp 1", "--zero 3"),
+        ("layouts --cluster loft --arch llama-3-405b --batch 4M --tp 1", "--uneven-stages"),
         ("plan --cluster loft --objective time --target-loss 1.9 --deadline 1d", "times"),
     ],
 )  # fmt: skip

@@ -38,7 +38,7 @@ def test_compute_is_hours_times_peak_times_mfu():
         typed(**run, mfu=1.2)
     with pytest.raises(ValueError, match="name the accelerator"):
         typed(C=3.8e25, accelerator_hours=30.84e6, mfu=0.3)
-    with pytest.raises(ValueError, match="need compute and time"):
+    with pytest.raises(ValueError, match="needs compute and time"):
         typed(**CHINCHILLA, tokens_per_param=20, mfu=0.3)
 
 

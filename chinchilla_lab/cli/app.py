@@ -56,7 +56,7 @@ OPTIONS = {
     "recompute": ("--recompute",), "attention": ("--attention", "--count"),
     "micro_batch": ("--micro-batch",), "batch": ("--batch",),
     "achieved": ("--achieved", "--calibrate-from"), "dtype": ("--dtype",),
-    "utilisation": ("--mfu",), "objective": ("--objective",),
+    "utilisation": ("--mfu",), "mfu": ("--mfu",), "objective": ("--objective",),
     "confidence": ("--confidence",),
     "target_loss": ("--target-loss",), "unique_tokens": ("--unique",),
     "shape_family": ("--family",), "batch_limit": ("--batch-limit",),

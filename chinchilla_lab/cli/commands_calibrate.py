@@ -26,7 +26,7 @@ from chinchilla_lab.cluster.calibration import (
 )
 from chinchilla_lab.cluster.calibration import calibrate as fit_stack
 from chinchilla_lab.cluster.layout import Layout
-from chinchilla_lab.cluster.stacks import UNCALIBRATED
+from chinchilla_lab.cluster.stacks import TYPICAL
 from chinchilla_lab.units import UnitError, parse
 
 __all__ = ["COMMANDS"]
@@ -227,7 +227,7 @@ def calibrate(
             "column"
         )
     rows = [_step(DEFAULTS | typed | row) for row in given]
-    start = UNCALIBRATED if stack is None else words.stack(stack)
+    start = TYPICAL if stack is None else words.stack(stack)
     names = tuple(name.strip() for name in constants.split(","))
     if len(names) > len(rows):
         raise ValueError(

@@ -59,6 +59,7 @@ HEADS = {
     "one_more": "one more is worth", "saved_percent": "10 % more saves [%]",
     "energy_mwh": "energy at rated power [MWh]", "power_mw": "rated power [MW]",
     "pue": "PUE [-]",
+    "score": "objective [in its unit]",
     "chance_deadline": "chance of the deadline [-]",
     "chance_budget": "chance of the budget [-]",
     "off_by": "off by [-]",

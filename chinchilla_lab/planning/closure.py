@@ -426,9 +426,10 @@ def _rate(
     compute = v.get("C", v.get("6ND"))
     if compute is None or hours not in v:
         if chip is not None or "mfu" in v:
+            claim = f"mfu={v['mfu']:g}" if "mfu" in v else f"accelerator={chip!r}"
             raise ValueError(
-                "accelerator and mfu need compute and time to hold them against: give "
-                "C, or N and D, and accelerator_hours, or n_accelerators and days"
+                f"{claim} needs compute and time to be held against: give C, or N and "
+                "D, and accelerator_hours, or n_accelerators and days"
             )
         return []
     seconds = v[hours] * HOUR

@@ -86,8 +86,8 @@ EXPLORER = Explorer(
             label="H100 accelerators",
         ),
         LogSlider(
-            name="days", low=1, high=120, value=30, steps=24, unit="",
-            label="deadline [day]",
+            name="days", low=1, high=120, value=30, steps=24, unit="day",
+            label="deadline",
         ),
         Choice(name="cap", options=_CAPS, value="inf", label="largest batch"),
         Choice(

@@ -97,7 +97,7 @@ EXPLORER = Explorer(
             label="collective",
         ),
         LogSlider(
-            name="size", low=2.0**10, high=2.0**36, value=2.0**20, steps=104,
+            name="size", low=2.0**10, high=2.0**36, value=2.0**20, steps=26,
             label="size of the array", unit="byte",
         ),
         Choice(

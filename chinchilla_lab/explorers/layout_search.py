@@ -142,7 +142,7 @@ EXPLORER = Explorer(
         ),
         Slider(
             name="memory", low=16, high=288, value=80, step=8,
-            label="memory that a job may fill [GB]",
+            label="memory that a job may fill", unit="GB",
         ),
         Choice(
             name="stack",

@@ -137,10 +137,10 @@ EXPLORER = Explorer(
             value="h100-sxm-80gb",
             label="card",
         ),
-        Slider(name="b", low=1, high=64, value=1, label="micro-batch [sequence]"),
+        Slider(name="b", low=1, high=64, value=1, label="micro-batch, sequences"),
         Choice(
             name="seq_len", options={s: f"{int(s):,}" for s in _LENGTHS}, value="2048",
-            label="sequence length [token]",
+            label="sequence length, tokens",
         ),
         Choice(
             name="recompute", options=_RECOMPUTE, value="none", label="recompute",

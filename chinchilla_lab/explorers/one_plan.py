@@ -99,8 +99,8 @@ EXPLORER = Explorer(
             label="H100 accelerators",
         ),
         LogSlider(
-            name="days", low=1, high=120, value=6, steps=48, unit="",
-            label="deadline [day]",
+            name="days", low=1, high=120, value=6, steps=48, unit="day",
+            label="deadline",
         ),
         LogSlider(
             name="unique", low=1e10, high=2e13, value=5e10, steps=66, unit="token",

@@ -272,6 +272,10 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("one_plan", {"days": 1}, "what binds", "the deadline: the fastest takes"),
     ("one_plan", {"unique": 5e11}, "data-constrained", "9.05B on 184B"),
     ("one_plan", {"C": 1e17}, "joint plan", "no layout"),
+    ("one_plan", {"C": 1e17}, "compute-optimal", "24.7M on 674M"),
+    ("one_plan", {}, "joint plan", "4.74B on 411B"),
+    ("one_plan", {"days": "1 day"}, "joint plan", "misses the deadline by 2.5 days"),
+    ("one_plan", {"C": 1e27}, "data-constrained", "off the chart"),
 ]
 
 

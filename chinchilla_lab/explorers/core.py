@@ -137,7 +137,9 @@ class Number:
                     return parse(written, base) / size
             said = re.sub(r"\W", " ", f"{self.label} {self.suffix}").lower().split()
             word = re.search(r"[^\W\d_]+$", written)
-            if word and word.group().lower().rstrip("s") in {w.rstrip("s") for w in said}:
+            if word and word.group().lower().rstrip("s") in {
+                w.rstrip("s") for w in said
+            }:
                 with suppress(UnitError):
                     return parse(written[: word.start()], unit)
             if self.unit and written.endswith(self.unit):
@@ -169,7 +171,12 @@ class Number:
     @property
     def suffix(self) -> str:
         """What stands behind the box: the unit, unless the box itself says it."""
-        words = {"parameter": "parameters", "token": "tokens", "count": "", "day": "days"}
+        words = {
+            "parameter": "parameters",
+            "token": "tokens",
+            "count": "",
+            "day": "days",
+        }
         inside = self.unit in _SHORT and self.unit not in words
         return "" if inside else words.get(self.unit, self.unit)
 

@@ -60,9 +60,7 @@ def _readout(
     joint = _size(four, "joint plan", plan)
     if four.late:
         missed = text(plan.days - days, "", 2)
-        words = (
-            f"none: the fastest, {joint.text}, misses the deadline by {missed} days"
-        )
+        words = f"none: the fastest, {joint.text}, misses the deadline by {missed} days"
         joint = Reading(label="joint plan", text=words, value=plan.N)
     # a plan that is late has no deadline to be asked with
     wanted = (

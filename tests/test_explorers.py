@@ -272,6 +272,8 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("cluster_optimal", {"search": False}, "lost by the naive N", "divisibility"),
     ("cluster_optimal", CAPPED, "best over naive", "0.68 (budget)"),
     ("cluster_optimal", CAPPED, "batch", "4.19M tokens"),
+    ("replicate", {}, "90 % interval", "inside"),
+    ("replicate", {"run": "llama-3-8b"}, "90 % interval", "the run took more"),
     ("one_plan", {}, "compute-optimal", "9.05B on 184B"),
     ("one_plan", {}, "data-constrained", "7.51B on 222B"),
     ("one_plan", {}, "inference-optimal", "4.62B on 447B"),

@@ -44,6 +44,7 @@ NAMES = (
     "cluster_optimal",
     "one_plan",
     "ladder",
+    "replicate",
 )
 """Every explorer of the book, in the order of its pages."""
 

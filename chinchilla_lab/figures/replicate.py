@@ -104,11 +104,14 @@ def _typed(
     seq_len: int, stack: str,
 ) -> Plan | None:  # fmt: skip
     try:
-        return typed_plan(
+        made = typed_plan(
             machine, SHAPES[key], D, batch, layout, seq_len=seq_len, stack=stack or None
         )
     except ValueError:  # nothing fits, or a published layout does not divide the batch
         return None
+    # a layout that is given is timed whether it fits or not
+    fits = made.speed is not None and made.speed.memory <= machine.chip.memory
+    return made if fits else None
 
 
 def hours_said(run: str) -> PublishedHours:
@@ -117,12 +120,16 @@ def hours_said(run: str) -> PublishedHours:
 
 
 def series_replay(run: str, batch: int, stack: str, n: int) -> Series:
-    """Computed hours over published ones against the accelerators.
+    """Return computed hours over published ones against the accelerators.
 
     Parameters
     ----------
-    run, batch, stack
-        As in :func:`replays`
+    run : str
+        Key of :data:`RUNS`, [-]
+    batch : int
+        Tokens of a step, [token]
+    stack : str
+        Constants of the step model, [-]
     n : int
         Accelerators that are marked, [-]
 

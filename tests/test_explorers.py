@@ -140,6 +140,7 @@ HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
 LOFT = {"shape": "loft", "n": "64", "B": "2048", "critical": 8.49e6}
 BESIDE = {"blocking": False, "best": False, "interval": 5.0}
 CAPPED = {"n": "16384", "days": 60, "cap": "4194304"}
+REPLAY_405B = {"run": "llama-3.1-405b", "n": "16384", "batch": "16777216"}
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -273,6 +274,7 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("cluster_optimal", CAPPED, "best over naive", "0.68 (budget)"),
     ("cluster_optimal", CAPPED, "batch", "4.19M tokens"),
     ("replicate", {}, "90 % interval", "inside"),
+    ("replicate", REPLAY_405B, "90 % interval", "inside"),
     ("replicate", {"run": "llama-3-8b"}, "90 % interval", "the run took more"),
     ("one_plan", {}, "compute-optimal", "9.05B on 184B"),
     ("one_plan", {}, "data-constrained", "7.51B on 222B"),

@@ -6,11 +6,13 @@ from chinchilla_lab.figures.replicate import (
     RUNS,
     draw_replay,
     hours_said,
+    over_memory,
     replays,
     series_replay,
 )
 from chinchilla_lab.figures.style import Series
-from chinchilla_lab.units import text
+from chinchilla_lab.planning.results import Plan
+from chinchilla_lab.units import GB, text
 
 __all__ = ["EXPLORER"]
 
@@ -29,6 +31,17 @@ def _series(run: str, n: str, batch: str, stack: str) -> Series:
 
 def _hours(hours: float) -> str:
     return f"{text(hours, 'count')} accelerator-hours"
+
+
+def _layout(plan: Plan) -> str:
+    words = str(plan.layout)
+    over = over_memory(plan)
+    if over:
+        words += (
+            f"; as published, though the memory model has it {over / GB:.0f} GB too "
+            "large for the card"
+        )
+    return words
 
 
 def _readout(run: str, n: str, batch: str, stack: str) -> tuple[Reading, ...]:
@@ -67,7 +80,7 @@ def _readout(run: str, n: str, batch: str, stack: str) -> tuple[Reading, ...]:
         Reading(label="days", text=text(plan.days, ""), value=plan.days),
         Reading(label="6ND over the peak", text=f"{plan.utilisation:.1%}",
                 value=plan.utilisation),
-        Reading(label="layout", text=str(plan.layout)),
+        Reading(label="layout", text=_layout(plan)),
     )  # fmt: skip
 
 

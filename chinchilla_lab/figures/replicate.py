@@ -24,6 +24,7 @@ __all__ = [
     "Replay",
     "draw_replay",
     "hours_said",
+    "over_memory",
     "replays",
     "series_replay",
 ]
@@ -91,7 +92,8 @@ def replays(run: str, batch: int, stack: str) -> dict[int, Replay]:
 
 
 def _published(run: str, n: int) -> tuple[Layout, ...]:
-    if run not in LAYOUTS:
+    # a layout that is given is timed whether it fits or not; where the run ran, it did
+    if run not in LAYOUTS or n != hours_said(run).n_accelerators:
         return ()
     t, p, v = LAYOUTS[run]
     return (
@@ -104,14 +106,17 @@ def _typed(
     seq_len: int, stack: str,
 ) -> Plan | None:  # fmt: skip
     try:
-        made = typed_plan(
+        return typed_plan(
             machine, SHAPES[key], D, batch, layout, seq_len=seq_len, stack=stack or None
         )
     except ValueError:  # nothing fits, or a published layout does not divide the batch
         return None
-    # a layout that is given is timed whether it fits or not
-    fits = made.speed is not None and made.speed.memory <= machine.chip.memory
-    return made if fits else None
+
+
+def over_memory(plan: Plan) -> float:
+    """Return by how much the memory model overfills a card, [byte]."""
+    used = 0.0 if plan.speed is None else plan.speed.memory
+    return max(0.0, used - plan.problem.cluster.chip.memory)
 
 
 def hours_said(run: str) -> PublishedHours:

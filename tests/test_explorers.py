@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from chinchilla_lab import allocation
+from chinchilla_lab.cluster import Cluster, bubble_fraction
 from chinchilla_lab.explorers import NAMES, get
 from chinchilla_lab.explorers.core import (
     Choice,
@@ -25,9 +26,13 @@ from chinchilla_lab.explorers.core import (
 from chinchilla_lab.explorers.kernel import KernelFace, _Picture
 from chinchilla_lab.explorers.page import TOGETHER, answer, pack, respond
 from chinchilla_lab.explorers.svg import panel_svg, to_svg
+from chinchilla_lab.figures.one_plan import four_optima
+from chinchilla_lab.figures.planning import size_study
 from chinchilla_lab.figures.style import SWATCHES
 from chinchilla_lab.fitting import example_csv
 from chinchilla_lab.laws import DEFAULT
+from chinchilla_lab.planning import plan, time_at
+from chinchilla_lab.units import DAY
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
@@ -324,6 +329,89 @@ def test_bad_input_is_answered_by_control(raw, control, message):
     assert list(found.errors) == [control]
     assert message in found.errors[control]
     assert not found.series
+
+
+TYPED = [  # explorer, control, text, the value that it is
+    ("one_plan", "days", "45 days", 45.0),
+    ("one_plan", "days", "2 weeks", 14.0),
+    ("one_plan", "days", "36 h", 1.5),
+    ("one_plan", "days", "45", 45.0),
+    ("goodput", "save", "2 min", 120.0),
+    ("goodput", "nodes", "2048 nodes", 2048.0),
+    ("layout_search", "network", "400 Gbit/s", 50.0),
+    ("layout_search", "memory", "80 GB", 80.0),
+    ("layout_search", "n_layers", "48 layers", 48.0),
+    ("collective_cost", "size", "1 MiB", 2.0**20),
+    ("serving", "days", "500 days", 500.0),
+    ("design", "noise", "0.3 %", 0.3),
+]
+
+
+@pytest.mark.parametrize(("name", "control", "typed", "value"), TYPED)
+def test_a_box_takes_the_unit_of_its_control(name, control, typed, value):
+    found = answer(name, json.dumps({control: typed}))
+    assert not found.errors
+    assert found.values[control] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_wrong_unit_is_refused_in_that_of_the_control():
+    found = answer("one_plan", json.dumps({"days": "4 GB"}))
+    assert (
+        "deadline: '4 GB' is not a number of days; write it like 6 days"
+        in (found.errors["days"])
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_positions_of_their_sliders(name):
+    for control in get(name).controls:
+        if hasattr(control, "at"):
+            place = control.position(control.value)
+            assert control.at(place) == pytest.approx(control.value, rel=1e-12)
+            values = [control.at(p) for p in range(control.steps + 1)]
+            assert values == sorted(values)
+            assert (values[0], values[-1]) == (control.low, control.high)
+
+
+def test_doublings_stay_doublings():
+    """A scale of counts with octaves has 2048, not 2050."""
+    nodes = next(c for c in get("goodput").controls if c.name == "nodes")
+    values = [nodes.at(p) for p in range(nodes.steps + 1)]
+    assert {2.0**k for k in range(15)} <= set(values)
+
+
+def test_all_forward_first_waits_as_long_and_is_drawn_so():
+    """Drawn pass by pass, it idles as the closed form of the library says."""
+    series = get("pipeline_schedule").series(p=6, ratio=2, v=1, order="gpipe")
+    drawn = np.nanmax(series["idle"][0]) - 1.0
+    assert drawn == pytest.approx(bubble_fraction(6, 12, schedule="gpipe"))
+    far = get("pipeline_schedule").series(p=64, ratio=2, v=1, order="1f1b")
+    assert np.nanmax(far["idle"][0]) - 1.0 == pytest.approx(bubble_fraction(64, 128))
+
+
+@pytest.mark.parametrize("days", [4.0, 6.0])
+def test_joint_plan_is_the_plan_of_the_library(days):
+    """The search of the explorer and ``plan`` answer alike, to a thousandth."""
+    four = four_optima(1e22, 64, days, 5e10, 1e12, "besiroglu-2024")
+    loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    made = plan(
+        loft, law=DEFAULT, objective="lifetime", target_loss=four.joint.loss,
+        deadline=days * DAY, unique_tokens=5e10, inference_tokens=1e12,
+    )  # fmt: skip
+    assert four.joint.score == pytest.approx(made.score, rel=1e-3)
+
+
+def test_a_plan_that_is_late_has_its_own_mark():
+    late = get("one_plan").series(**get("one_plan").values(days=1))
+    timely = get("one_plan").series(**get("one_plan").values())
+    assert (len(late["joint"][0]), len(late["late"][0])) == (0, 1)
+    assert (len(timely["joint"][0]), len(timely["late"][0])) == (1, 0)
+
+
+@pytest.mark.parametrize(("n", "days"), [(64, 30), (16384, 60), (65536, 30)])
+def test_naive_size_costs_little_once_shapes_are_searched(n, days):
+    study = size_study(n, days, np.inf, 50.0, "besiroglu-2024", True, True)
+    assert time_at(study.best, study.naive) < 1.025
 
 
 def test_typed_values_between_steps_take_the_nearest():

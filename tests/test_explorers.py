@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from chinchilla_lab import allocation
+from chinchilla_lab.cluster import Cluster, bubble_fraction
 from chinchilla_lab.explorers import NAMES, get
 from chinchilla_lab.explorers.core import (
     Choice,
@@ -25,9 +26,13 @@ from chinchilla_lab.explorers.core import (
 from chinchilla_lab.explorers.kernel import KernelFace, _Picture
 from chinchilla_lab.explorers.page import TOGETHER, answer, pack, respond
 from chinchilla_lab.explorers.svg import panel_svg, to_svg
+from chinchilla_lab.figures.one_plan import four_optima
+from chinchilla_lab.figures.planning import size_study
 from chinchilla_lab.figures.style import SWATCHES
 from chinchilla_lab.fitting import example_csv
 from chinchilla_lab.laws import DEFAULT
+from chinchilla_lab.planning import plan, time_at
+from chinchilla_lab.units import DAY
 
 pytestmark = pytest.mark.filterwarnings("ignore::chinchilla_lab.ExtrapolationWarning")
 
@@ -140,6 +145,7 @@ HALL = {"shape": "hall", "seq_len": "4096", "pp": 16, "dp": "128", "zero": "1",
 LOFT = {"shape": "loft", "n": "64", "B": "2048", "critical": 8.49e6}
 BESIDE = {"blocking": False, "best": False, "interval": 5.0}
 CAPPED = {"n": "16384", "days": 60, "cap": "4194304"}
+REPLAY_405B = {"run": "llama-3.1-405b", "n": "16384", "batch": "16777216"}
 PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapter expects
     ("isoflop", {"k": 2.0}, "wasted compute", "18.6 %"),
     ("isoflop", {"k": 2.0, "law": "hoffmann-2022"}, "wasted compute", "15.8 %"),
@@ -237,7 +243,7 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("batch_limit", {"B": "1024", "cp": True}, "speed over half as many", "× 1.55"),
     ("batch_limit", {"B": "1024"}, "steps over the least", "× 16.6"),
     ("batch_limit", LOFT, "speed over half as many", "× 2.00, faster"),
-    ("batch_limit", LOFT | {"n": "65536", "B": "128"}, "MFU", "no layout"),
+    ("batch_limit", LOFT | {"n": "65536", "B": "128"}, "answer", "no layout"),
     ("goodput", {}, "time between failures", "3.09 hours"),
     ("goodput", {}, "work kept", "87.58%"),
     ("goodput", {}, "work between checkpoints", "18.6 min"),
@@ -251,8 +257,15 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("collective_cost", {"nodes": "4", "size": 2.0**34}, "measured", "87.18 ms"),
     ("pipeline_schedule", {"p": 8, "ratio": 4}, "bubble over ideal", "0.2188"),
     ("pipeline_schedule", {"ratio": 4}, "bubble over ideal", "0.1875"),
+    ("pipeline_schedule", {"p": 64}, "bubble over ideal", "0.4922"),
+    ("pipeline_schedule", {"order": "gpipe"}, "micro-batches held by stage 1", "8.00"),
+    ("pipeline_schedule", {"p": 1, "v": 2}, "without effect here", "at one stage"),
+    ("goodput", {}, "without effect here", "while the best interval is on"),
     ("step_breakdown", {"n": "4096"}, "bubble", "36.5 %"),
-    ("layout_search", {}, "1", "tie"),
+    ("step_breakdown", {"d_model": 24576}, "answer", "choose more accelerators"),
+    ("layout_search", {"model": "llama-3-70b"}, "model", "70.6B parameters"),
+    ("layout_search", {"experts": "8-2"}, "model", "used by a token"),
+    ("layout_search", {}, "layout 1", "tie"),
     ("layout_search", {"n": "65536", "batch": "128"}, "answer", "no layout divides"),
     ("layout_search", {"n": "8", "memory": 16}, "answer", "no layout fits"),
     ("calibrate", {}, "baseline, median MFU", "4.1 %"),
@@ -260,8 +273,14 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("calibrate", {"refit": True, "without": "tp"}, "MAPE", "2.6 %"),
     ("cluster_optimal", {}, "naive N, at 40 % of the peak", "23.7B"),
     ("cluster_optimal", {}, "best over naive", "1.16 (budget)"),
+    ("cluster_optimal", {"n": "65536"}, "best over naive", "0.92 (taste)"),
+    ("cluster_optimal", {"n": "65536"}, "lost by the naive N", "0.00 of 30 days"),
+    ("cluster_optimal", {"search": False}, "lost by the naive N", "divisibility"),
     ("cluster_optimal", CAPPED, "best over naive", "0.68 (budget)"),
     ("cluster_optimal", CAPPED, "batch", "4.19M tokens"),
+    ("replicate", {}, "90 % interval", "inside"),
+    ("replicate", REPLAY_405B, "90 % interval", "inside"),
+    ("replicate", {"run": "llama-3-8b"}, "90 % interval", "the run took more"),
     ("one_plan", {}, "compute-optimal", "9.05B on 184B"),
     ("one_plan", {}, "data-constrained", "7.51B on 222B"),
     ("one_plan", {}, "inference-optimal", "4.62B on 447B"),
@@ -269,6 +288,10 @@ PREDICTIONS = [  # explorer, values, label, text that the blueprint of the chapt
     ("one_plan", {"days": 1}, "what binds", "the deadline: the fastest takes"),
     ("one_plan", {"unique": 5e11}, "data-constrained", "9.05B on 184B"),
     ("one_plan", {"C": 1e17}, "joint plan", "no layout"),
+    ("one_plan", {"C": 1e17}, "compute-optimal", "24.7M on 674M"),
+    ("one_plan", {}, "joint plan", "4.74B on 411B"),
+    ("one_plan", {"days": "1 day"}, "joint plan", "misses the deadline by 2.5 days"),
+    ("one_plan", {"C": 1e27}, "data-constrained", "off the chart"),
 ]
 
 
@@ -306,6 +329,89 @@ def test_bad_input_is_answered_by_control(raw, control, message):
     assert list(found.errors) == [control]
     assert message in found.errors[control]
     assert not found.series
+
+
+TYPED = [  # explorer, control, text, the value that it is
+    ("one_plan", "days", "45 days", 45.0),
+    ("one_plan", "days", "2 weeks", 14.0),
+    ("one_plan", "days", "36 h", 1.5),
+    ("one_plan", "days", "45", 45.0),
+    ("goodput", "save", "2 min", 120.0),
+    ("goodput", "nodes", "2048 nodes", 2048.0),
+    ("layout_search", "network", "400 Gbit/s", 50.0),
+    ("layout_search", "memory", "80 GB", 80.0),
+    ("layout_search", "n_layers", "48 layers", 48.0),
+    ("collective_cost", "size", "1 MiB", 2.0**20),
+    ("serving", "days", "500 days", 500.0),
+    ("design", "noise", "0.3 %", 0.3),
+]
+
+
+@pytest.mark.parametrize(("name", "control", "typed", "value"), TYPED)
+def test_a_box_takes_the_unit_of_its_control(name, control, typed, value):
+    found = answer(name, json.dumps({control: typed}))
+    assert not found.errors
+    assert found.values[control] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_wrong_unit_is_refused_in_that_of_the_control():
+    found = answer("one_plan", json.dumps({"days": "4 GB"}))
+    assert (
+        "deadline: '4 GB' is not a number of days; write it like 6 days"
+        in (found.errors["days"])
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_positions_of_their_sliders(name):
+    for control in get(name).controls:
+        if hasattr(control, "at"):
+            place = control.position(control.value)
+            assert control.at(place) == pytest.approx(control.value, rel=1e-12)
+            values = [control.at(p) for p in range(control.steps + 1)]
+            assert values == sorted(values)
+            assert (values[0], values[-1]) == (control.low, control.high)
+
+
+def test_doublings_stay_doublings():
+    """A scale of counts with octaves has 2048, not 2050."""
+    nodes = next(c for c in get("goodput").controls if c.name == "nodes")
+    values = [nodes.at(p) for p in range(nodes.steps + 1)]
+    assert {2.0**k for k in range(15)} <= set(values)
+
+
+def test_all_forward_first_waits_as_long_and_is_drawn_so():
+    """Drawn pass by pass, it idles as the closed form of the library says."""
+    series = get("pipeline_schedule").series(p=6, ratio=2, v=1, order="gpipe")
+    drawn = np.nanmax(series["idle"][0]) - 1.0
+    assert drawn == pytest.approx(bubble_fraction(6, 12, schedule="gpipe"))
+    far = get("pipeline_schedule").series(p=64, ratio=2, v=1, order="1f1b")
+    assert np.nanmax(far["idle"][0]) - 1.0 == pytest.approx(bubble_fraction(64, 128))
+
+
+@pytest.mark.parametrize("days", [4.0, 6.0])
+def test_joint_plan_is_the_plan_of_the_library(days):
+    """The search of the explorer and ``plan`` answer alike, to a thousandth."""
+    four = four_optima(1e22, 64, days, 5e10, 1e12, "besiroglu-2024")
+    loft = Cluster(accelerator="h100-sxm-80gb", n_accelerators=64)
+    made = plan(
+        loft, law=DEFAULT, objective="lifetime", target_loss=four.joint.loss,
+        deadline=days * DAY, unique_tokens=5e10, inference_tokens=1e12,
+    )  # fmt: skip
+    assert four.joint.score == pytest.approx(made.score, rel=1e-3)
+
+
+def test_a_plan_that_is_late_has_its_own_mark():
+    late = get("one_plan").series(**get("one_plan").values(days=1))
+    timely = get("one_plan").series(**get("one_plan").values())
+    assert (len(late["joint"][0]), len(late["late"][0])) == (0, 1)
+    assert (len(timely["joint"][0]), len(timely["late"][0])) == (1, 0)
+
+
+@pytest.mark.parametrize(("n", "days"), [(64, 30), (16384, 60), (65536, 30)])
+def test_naive_size_costs_little_once_shapes_are_searched(n, days):
+    study = size_study(n, days, np.inf, 50.0, "besiroglu-2024", True, True)
+    assert time_at(study.best, study.naive) < 1.025
 
 
 def test_typed_values_between_steps_take_the_nearest():

@@ -5,6 +5,8 @@
 const here = import.meta.url;
 const IDLE = "At the defaults. Moving a control starts Python in your browser.";
 const LIVE = "Live: computed by Python in this page.";
+const BUSY = "Computing\u2026";
+const PATIENCE = 200; // ms before old values are called old
 const FAR = 9999;
 
 let python = null; // a promise of ask(explorer, values)
@@ -120,10 +122,16 @@ function drawSeries(groups, xs, ys) {
 
 // --- a slider's positions: the same values as Slider and LogSlider in core.py
 
-function valueAt({ kind, low, high, step, steps, whole }, position) {
+function valueAt(control, position) {
+  const { kind, low, high, step, steps, whole, initial } = control;
   if (kind === "linear") return Number((low + position * step).toPrecision(10));
-  let value = Number((low * (high / low) ** (position / steps)).toPrecision(3));
-  if (whole) value = Math.floor(value + 0.5);
+  if (position === positionOf(control, initial)) return initial;
+  const exact = low * (high / low) ** (position / steps);
+  let value = Number(exact.toPrecision(3));
+  if (whole) {
+    const near = Math.floor(exact + 0.5);
+    value = Math.abs(exact - near) <= 1e-9 * exact ? near : Math.floor(value + 0.5);
+  }
   return Math.min(Math.max(value, low), high);
 }
 
@@ -270,11 +278,14 @@ class Live {
       const values = Object.fromEntries(
         [...this.controls.values()].map(({ name, raw }) => [name, raw]),
       );
+      const late = setTimeout(() => this.say(BUSY, "busy"), PATIENCE);
       try {
         this.show(await ask(this.name, values));
         this.say(LIVE, "live");
       } catch (error) {
         this.say(`This move failed: ${error.message}`, "wrong");
+      } finally {
+        clearTimeout(late);
       }
     }
     this.busy = false;

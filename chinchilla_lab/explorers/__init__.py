@@ -45,6 +45,7 @@ NAMES = (
     "one_plan",
     "levers",
     "ladder",
+    "replicate",
 )
 """Every explorer of the book, in the order of its pages."""
 

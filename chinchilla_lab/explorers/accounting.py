@@ -107,7 +107,7 @@ EXPLORER = Explorer(
         ),
         LogSlider(
             name="seq_len", low=512, high=131072, value=8192, steps=64,
-            label="sequence length T [token]",
+            label="sequence length T, tokens", unit="count",
         ),
         Toggle(name="tied", value=False, label="tied head"),
         Toggle(name="gated", value=True, label="gated MLP"),

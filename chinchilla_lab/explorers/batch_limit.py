@@ -88,9 +88,7 @@ def _readout(
     )  # fmt: skip
     if step is None:
         none = "no layout divides and fits"
-        labels = ("step", "MFU", "speed over half as many",
-                  "days for the planned tokens", "days for the same loss")  # fmt: skip
-        return (first, *(Reading(label=k, text=none) for k in labels), *last)
+        return (first, Reading(label="answer", text=none), *last[:-1])
     planned = plan_tokens(shape)
     days = step.days(planned)
     same, *ends = (

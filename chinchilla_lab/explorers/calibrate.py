@@ -144,7 +144,7 @@ EXPLORER = Explorer(
             title="Error of every row",
             alt="Errors of the rows of a published table: dots of the model inside a "
             "grey band of its mean error, crosses of the median utilisation.",
-            width=4.6,
+            width=4.1,
             height=3.2,
         ),
     ),

@@ -1,5 +1,7 @@
 """Explorer: does a cluster want another size?"""
 
+from math import isfinite
+
 from chinchilla_lab.explorers.common import law_choice, quantity
 from chinchilla_lab.explorers.core import (
     Choice,
@@ -18,6 +20,7 @@ from chinchilla_lab.figures.planning import (
 )
 from chinchilla_lab.figures.style import Series
 from chinchilla_lab.planning import naive_size, time_at
+from chinchilla_lab.units import text
 
 __all__ = ["EXPLORER"]
 
@@ -50,6 +53,9 @@ def _readout(
         return (Reading(label="best N", text="no layout divides and fits here"),)
     naive, budget, taste = naive_size(best)
     lost = (time_at(best, near) - 1.0) * best.days
+    low, high = study.flat
+    given = "1 day" if days == 1 else f"{days:g} days"
+    of_one = "" if search else ", of one shape each: divisibility, not size"
     shape = (study.median_shape - 1.0) * best.days
     tokens = best.batch_tokens or 0.0
     tenth = [f"{r.limit} {r.time_share:.1%}" for r in limits.rows if r.binds]
@@ -63,10 +69,15 @@ def _readout(
         ),
         Reading(label="6ND over the peak", text=f"{best.utilisation:.1%}",
                 value=best.utilisation),
-        Reading(label="lost by the naive N", text=f"{lost:.2f} of {days:g} days",
-                value=lost),
+        Reading(label="N within 1 % of the time",
+                text=f"{text(low, 'parameter')} to {text(high, 'parameter')}"
+                if high > low else "no other size"),
+        Reading(label="lost by the naive N",
+                text=f"{lost:.2f} of {given}{of_one}" if isfinite(lost)
+                else "all: it cannot reach the loss", value=lost),
         Reading(label="lost by the median shape of the best size",
-                text=f"{shape:.2f} of {days:g} days", value=shape),
+                text=f"{shape:.2f} of {given}" if search
+                else "one shape has no median", value=shape),
         quantity("batch", tokens, "token"),
         Reading(label="time that ten percent more would save",
                 text=", ".join(tenth) or "none does"),
@@ -86,8 +97,8 @@ EXPLORER = Explorer(
             label="H100 accelerators",
         ),
         LogSlider(
-            name="days", low=1, high=120, value=30, steps=24, unit="",
-            label="deadline [day]",
+            name="days", low=1, high=120, value=30, steps=24, unit="day",
+            label="deadline",
         ),
         Choice(name="cap", options=_CAPS, value="inf", label="largest batch"),
         Choice(

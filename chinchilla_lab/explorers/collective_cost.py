@@ -3,6 +3,7 @@
 import numpy as np
 
 from chinchilla_lab.cluster import Cluster, collective_time
+from chinchilla_lab.explorers.common import without_effect
 from chinchilla_lab.explorers.core import (
     Choice,
     Explorer,
@@ -77,6 +78,12 @@ def _readout(
             text=f"{100 * found.outside / total:.1f} %",
             value=found.outside / total,
         ),
+        *without_effect(
+            network="the network, within one node" if nodes == "1" else None,
+            in_network="the adding switch, which only helps an all-reduce"
+            if in_network and not added
+            else None,
+        ),
     )
 
 
@@ -97,7 +104,7 @@ EXPLORER = Explorer(
             label="collective",
         ),
         LogSlider(
-            name="size", low=2.0**10, high=2.0**36, value=2.0**20, steps=104,
+            name="size", low=2.0**10, high=2.0**36, value=2.0**20, steps=26,
             label="size of the array", unit="byte",
         ),
         Choice(
@@ -121,7 +128,7 @@ EXPLORER = Explorer(
             title="Time against size",
             alt="Time of a collective on two logarithmic scales: flat at the latency "
             "for small arrays, then rising with the bytes; measured points above it.",
-            width=4.6,
+            width=4.1,
             height=3.2,
         ),
     ),

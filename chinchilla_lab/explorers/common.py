@@ -6,7 +6,7 @@ from chinchilla_lab.explorers.core import Choice, LogSlider, Reading
 from chinchilla_lab.laws import LOSS_LAWS, PUBLISHED, Fitted, Law
 from chinchilla_lab.units import text
 
-__all__ = ["budget", "fit_note", "law_choice", "quantity"]
+__all__ = ["budget", "fit_note", "law_choice", "quantity", "without_effect"]
 
 
 def budget(value: float = 1e22) -> LogSlider:
@@ -42,3 +42,18 @@ def fit_note(law: Law, N: float, D: float, C: float) -> Reading:
     if not notes:
         return Reading(label="fitted range", text="inside")
     return Reading(label="fitted range", text="extrapolated: " + "; ".join(notes))
+
+
+def without_effect(**idle: str | None) -> tuple[Reading, ...]:
+    """Return a reading of the controls that do nothing now, or none.
+
+    Parameters
+    ----------
+    **idle : str or None
+        By name of a control: what it is called and why it does nothing; None where it
+        does something, [-]
+    """
+    words = [why for why in idle.values() if why]
+    if not words:
+        return ()
+    return (Reading(label="without effect here", text="; ".join(words)),)

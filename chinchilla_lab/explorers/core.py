@@ -2,14 +2,16 @@
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chinchilla_lab.checks import ExtrapolationWarning
 from chinchilla_lab.figures.style import Draw, Drawing, Series, draw_on_figure
-from chinchilla_lab.units import UNITS, parse, text
+from chinchilla_lab.units import DAY, GB, UNITS, UnitError, parse, text
 
 if TYPE_CHECKING:
     from chinchilla_lab.explorers.kernel import KernelFace
@@ -31,6 +33,17 @@ __all__ = [
 Value = float | str | bool
 # units whose values are shown with a prefix: 9.05B, 989 TFLOP/s, 80 GB
 _SHORT = ("parameter", "token", "FLOP/s", "byte", "byte/s")
+# units of a control that are a multiple of one that can be typed: 45 days, 80 GB
+_MULTIPLES = {
+    "day": ("s", DAY),
+    "min": ("s", 60.0),
+    "us": ("s", 1e-6),
+    "GB": ("byte", GB),
+    "GB/s": ("byte/s", GB),
+}
+# values of these stay whole where a position falls on a whole number: 2048, 1 MiB
+_WHOLE = ("count", "byte")
+_BINARY = ("byte", "KiB", "MiB", "GiB", "TiB")
 
 
 def _plain(value: float) -> str:
@@ -100,7 +113,7 @@ class Number:
         """
         if isinstance(raw, bool):
             raise ValueError(f"{self.label}: {raw!r} is not a number")
-        number = parse(raw, self.unit if self.unit in UNITS else "count")
+        number = self._number(raw)
         # a hair of room at each bound, for the dust of decimal text
         low = self.low - 1e-9 * abs(self.low)
         high = self.high + 1e-9 * abs(self.high)
@@ -111,9 +124,43 @@ class Number:
             )
         return float(round(number)) if self.unit == "count" else number
 
+    def _number(self, raw: float | str) -> float:
+        """Read text in the unit of the control, or with a word of its label behind."""
+        unit = self.unit if self.unit in UNITS else "count"
+        try:
+            return parse(raw, unit)
+        except UnitError as problem:
+            written = str(raw).strip()
+            if self.unit in _MULTIPLES:
+                base, size = _MULTIPLES[self.unit]
+                with suppress(UnitError):
+                    return parse(written, base) / size
+            said = re.sub(r"\W", " ", f"{self.label} {self.suffix}").lower().split()
+            word = re.search(r"[^\W\d_]+$", written)
+            if word and word.group().lower().rstrip("s") in {
+                w.rstrip("s") for w in said
+            }:
+                with suppress(UnitError):
+                    return parse(written[: word.start()], unit)
+            if self.unit and written.endswith(self.unit):
+                with suppress(UnitError):
+                    return parse(written[: -len(self.unit)], unit)
+            if self.unit in UNITS:
+                raise
+            wanted = f"a number of {self.suffix}" if self.unit else "a number"
+            raise UnitError(
+                f"{self.label}: {raw!r} is not {wanted}; write it like "
+                f"{self.show(self.value)} {self.suffix}".rstrip()
+            ) from problem
+
     def show(self, value: Value) -> str:
         """Write a value the way it may be typed."""
         number = float(value)
+        if self.unit == "byte":
+            for power, prefix in enumerate(_BINARY):
+                size = number / 1024.0**power
+                if 1.0 <= size < 1024.0 and size == round(size):
+                    return f"{size:.0f} {prefix}"
         if self.unit in _SHORT:
             for digits in (4, 7, 10):
                 shown = text(number, self.unit, digits)
@@ -124,7 +171,12 @@ class Number:
     @property
     def suffix(self) -> str:
         """What stands behind the box: the unit, unless the box itself says it."""
-        words = {"parameter": "parameters", "token": "tokens", "count": ""}
+        words = {
+            "parameter": "parameters",
+            "token": "tokens",
+            "count": "",
+            "day": "days",
+        }
         inside = self.unit in _SHORT and self.unit not in words
         return "" if inside else words.get(self.unit, self.unit)
 
@@ -155,6 +207,12 @@ class Slider(Number):
                 f"{self.name}: steps of {self.step:g} from {self.low:g} miss "
                 f"high={self.high:g}; the last is {self.at(self.steps):g}"
             )
+        near = self.at(self.position(self.value))
+        if not math.isclose(near, self.value, rel_tol=1e-9, abs_tol=1e-12):
+            raise ValueError(
+                f"{self.name}: default {self.value:g} is no position; the nearest is "
+                f"{near:g}"
+            )
 
     def parse(self, raw: Value) -> float:
         """Read a value and take the nearest step: half a layer is no layer."""
@@ -178,6 +236,9 @@ class Slider(Number):
 class LogSlider(Number):
     """A quantity on a logarithmic scale; values carry three digits.
 
+    The default is one of the positions. Counts that fall on a whole number keep it, so
+    that a scale of doublings has 2048 and not 2050.
+
     Parameters
     ----------
     steps : int
@@ -199,10 +260,14 @@ class LogSlider(Number):
 
     def at(self, position: int) -> float:
         """Return the value at a position: three significant digits, whole counts."""
-        share = position / self.steps
-        value = float(f"{self.low * (self.high / self.low) ** share:.2e}")
-        if self.unit == "count":
-            value = math.floor(value + 0.5)
+        if position == self.position(self.value):
+            return float(self.value)
+        exact = self.low * (self.high / self.low) ** (position / self.steps)
+        value = float(f"{exact:.2e}")
+        if self.unit in _WHOLE:
+            near = math.floor(exact + 0.5)
+            on_it = abs(exact - near) <= 1e-9 * exact
+            value = float(near if on_it else math.floor(value + 0.5))
         # three digits may leave a range whose ends have more
         return min(max(value, self.low), self.high)
 

@@ -69,7 +69,7 @@ EXPLORER = Explorer(
             title="Refits of the digitised Chinchilla runs",
             alt="Tokens per parameter at Chinchilla's budget: a staircase from 7 with "
             "all runs to about 18 once five are dropped.",
-            width=4.6,
+            width=4.1,
         ),
     ),
     readout=_readout,

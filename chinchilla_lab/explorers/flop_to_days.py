@@ -44,7 +44,7 @@ EXPLORER = Explorer(
             title="Days against accelerators",
             alt="Two falling lines of training days against accelerators: "
             "one at the chosen utilisation, one at the full peak; a diamond marks you.",
-            width=5.6,
+            width=4.2,
             height=3.3,
         ),
     ),

@@ -74,7 +74,7 @@ EXPLORER = Explorer(
             title="What each name of N holds",
             alt="A bar of all parameters split into attention, MLP, norms, head and "
             "input embedding; lines below show how far each meaning of N reaches.",
-            width=5.6,
+            width=4.2,
             height=2.6,
         ),
     ),

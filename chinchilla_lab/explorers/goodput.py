@@ -2,6 +2,7 @@
 
 from chinchilla_lab.cluster.cost import as_price, rental_cost
 from chinchilla_lab.cluster.failures import mttf
+from chinchilla_lab.explorers.common import without_effect
 from chinchilla_lab.explorers.core import (
     Explorer,
     LogSlider,
@@ -56,6 +57,10 @@ def _readout(
                 value=mine.mean_time),
         Reading(label="work between checkpoints", text=text(mine.interval, "s"),
                 value=mine.interval),
+        *without_effect(
+            interval="the slider of the work between checkpoints, while the best "
+            "interval is on" if best else None
+        ),
         Reading(label="work kept", text=f"{mine.share:.2%}", value=mine.share),
         Reading(
             label="lost",

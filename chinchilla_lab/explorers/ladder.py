@@ -86,7 +86,7 @@ EXPLORER = Explorer(
             title="Optimal size after each repair",
             alt="A line of optimal size against compute that tilts flatter with every "
             "repair of the experiment.",
-            width=4.6,
+            width=4.1,
             height=3.2,
         ),
     ),

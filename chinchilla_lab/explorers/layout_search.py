@@ -1,6 +1,7 @@
 """Explorer: which layout for my model on my cluster?"""
 
 from chinchilla_lab.cluster import Ranking
+from chinchilla_lab.explorers.common import without_effect
 from chinchilla_lab.explorers.core import (
     Choice,
     Explorer,
@@ -8,17 +9,19 @@ from chinchilla_lab.explorers.core import (
     Panel,
     Reading,
     Slider,
+    Value,
 )
 from chinchilla_lab.explorers.step_breakdown import BATCHES
 from chinchilla_lab.figures.cluster_steps import (
-    best_layouts,
     draw_bars,
     draw_times,
-    gpt_like,
+    layouts_of,
+    own_shape,
     series_bars,
     series_times,
 )
 from chinchilla_lab.figures.style import Series
+from chinchilla_lab.shape import SHAPES, TransformerShape
 from chinchilla_lab.units import GB, text
 
 __all__ = ["EXPLORER"]
@@ -34,52 +37,83 @@ _COUNTS = (
 )  # fmt: skip
 
 
-def _found(
-    n_layers: float,
-    d_model: float,
-    chip: str,
-    n: str,
-    batch: str,
-    network: float,
-    memory: float,
-    stack: str,
-) -> Ranking | str:
-    return best_layouts(
-        n_layers, d_model, int(n), int(batch), chip, network, stack, memory
-    )
+_OWN = "own"
+_KNOWN = {
+    "llama-3-8b": "Llama 3 8B",
+    "llama-3-70b": "Llama 3 70B",
+    "llama-3-405b": "Llama 3 405B",
+    "gpt-3": "GPT-3 175B",
+    "mixtral-8x7b": "Mixtral 8x7B",
+}
+_MLP = {
+    "plain-4": "plain, 4 widths",
+    "gated-3.5": "gated, 3.5 widths",
+    "gated-2.67": "gated, 2.67 widths",
+}
+_KV = {"0": "as many as heads", "8": "8 at most", "4": "4 at most", "1": "1"}
+_VOCABS = ("32000", "50304", "65536", "131072", "262144")
+_LENGTHS = ("2048", "4096", "8192", "16384", "32768")
+_EXPERTS = {
+    "1-1": "none, a dense model",
+    "8-2": "8, a token uses 2",
+    "64-8": "64, a token uses 8",
+}
 
 
-def _series(
-    n_layers: float,
-    d_model: float,
-    chip: str,
-    n: str,
-    batch: str,
-    network: float,
-    memory: float,
-    stack: str,
-) -> Series:
-    found = _found(n_layers, d_model, chip, n, batch, network, memory, stack)
+def _shape(values: dict[str, Value]) -> TransformerShape:
+    model = str(values["model"])
+    if model != _OWN:
+        return SHAPES[model]
+    return own_shape(
+        float(values["n_layers"]), float(values["d_model"]), str(values["mlp"]),
+        int(values["kv"]), int(values["vocab"]), str(values["experts"]),
+    )  # fmt: skip
+
+
+def _found(values: dict[str, Value]) -> Ranking | str:
+    length = int(values["length"])
+    # the batch is in tokens, whatever the length of a sequence
+    batch = 4096 * int(values["batch"]) // length
+    return layouts_of(
+        _shape(values), int(values["n"]), batch, length, str(values["chip"]),
+        float(values["network"]), str(values["stack"]), float(values["memory"]),
+    )  # fmt: skip
+
+
+def _series(**values: Value) -> Series:
+    found = _found(values)
     return series_times(found) | series_bars(found)
 
 
-def _readout(
-    n_layers: float,
-    d_model: float,
-    chip: str,
-    n: str,
-    batch: str,
-    network: float,
-    memory: float,
-    stack: str,
-) -> tuple[Reading, ...]:
-    total = float(gpt_like(n_layers, d_model).params().total)
-    size = Reading(
-        label="model", text=text(total, "parameter") + " parameters", value=total
+def _size(shape: TransformerShape) -> tuple[Reading, Reading]:
+    counts = shape.params()
+    total, active = float(counts.total), float(counts.active)
+    words = text(total, "parameter") + " parameters"
+    if active < total:
+        words += f", {text(active, 'parameter')} used by a token"
+    said = (
+        f"{shape.n_layers} × {shape.d_model:,}, MLP {shape.d_ff:,}, "
+        f"{shape.n_heads} heads, {shape.kv_heads} for keys and values, vocabulary "
+        f"{shape.vocab_size:,}"
     )
-    found = _found(n_layers, d_model, chip, n, batch, network, memory, stack)
+    return (
+        Reading(label="model", text=words, value=total),
+        Reading(label="shape", text=said),
+    )
+
+
+def _readout(**values: Value) -> tuple[Reading, ...]:
+    named = values["model"] != _OWN
+    size = (
+        *_size(_shape(values)),
+        *without_effect(
+            model="layers, width, MLP, key-value heads, vocabulary and experts: the "
+            "model has its own" if named else None
+        ),
+    )  # fmt: skip
+    found = _found(values)
     if isinstance(found, str):
-        return (size, Reading(label="answer", text=found))
+        return (*size, Reading(label="answer", text=found))
     best = found.best
     rows = []
     for rank, (step, used) in enumerate(
@@ -89,7 +123,7 @@ def _readout(
         tie = "tie" if found.is_tie(step) else f"+{100 * behind:.0f} %"
         rows.append(
             Reading(
-                label=f"{rank}",
+                label=f"layout {rank}",
                 text=f"{step.layout.label()}: {step.seconds:.4g} s, "
                 f"{used / GB:.0f} GB, {tie}",
                 value=step.seconds,
@@ -97,7 +131,7 @@ def _readout(
         )
     mfu = best.mfu("causal")
     return (
-        size,
+        *size,
         *rows,
         Reading(label="MFU of the best, causal", text=f"{100 * mfu:.1f} %", value=mfu),
         Reading(
@@ -124,9 +158,25 @@ EXPLORER = Explorer(
     name="layout_search",
     title="Which layouts tie for the best?",
     controls=(
+        Choice(
+            name="model",
+            options={_OWN: "your own, as below"} | _KNOWN,
+            value=_OWN, label="model",
+        ),
         Slider(name="n_layers", low=8, high=128, value=48, label="layers", step=2),
         Slider(
             name="d_model", low=1024, high=24576, value=6144, label="width", step=256
+        ),
+        Choice(name="mlp", options=_MLP, value="plain-4", label="MLP"),
+        Choice(name="kv", options=_KV, value="0", label="key-value heads"),
+        Choice(
+            name="vocab", options={v: f"{int(v):,}" for v in _VOCABS}, value="131072",
+            label="vocabulary",
+        ),
+        Choice(name="experts", options=_EXPERTS, value="1-1", label="experts"),
+        Choice(
+            name="length", options={s: f"{int(s):,}" for s in _LENGTHS}, value="4096",
+            label="sequence length, tokens",
         ),
         Choice(name="chip", options=_CHIPS, value="h100-sxm-80gb", label="accelerator"),
         Choice(
@@ -142,7 +192,7 @@ EXPLORER = Explorer(
         ),
         Slider(
             name="memory", low=16, high=288, value=80, step=8,
-            label="memory that a job may fill [GB]",
+            label="memory that a job may fill", unit="GB",
         ),
         Choice(
             name="stack",
@@ -162,16 +212,16 @@ EXPLORER = Explorer(
             title="The fastest five, itemised",
             alt="Five stacked bars of nearly equal length: matrix products fill most "
             "of each, the rest differs in kind more than in size.",
-            width=4.6,
-            height=3.2,
+            width=3.7,
+            height=3.3,
         ),
         Panel(
             draw=draw_times,
             title="All layouts that fit",
             alt="Sorted times of all feasible layouts over the best: a curve that "
             "rises slowly and then steeply, with a dotted line for the model's error.",
-            width=4.6,
-            height=3.2,
+            width=3.7,
+            height=3.3,
         ),
     ),
     readout=_readout,

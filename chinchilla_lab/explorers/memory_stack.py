@@ -2,6 +2,7 @@
 
 from chinchilla_lab.cluster import ACCELERATORS, RECIPES, Layout, largest_micro_batch
 from chinchilla_lab.cluster.memory import NOT_INCLUDED
+from chinchilla_lab.explorers.common import without_effect
 from chinchilla_lab.explorers.core import (
     Choice,
     Explorer,
@@ -117,6 +118,12 @@ def _readout(**values: Value) -> tuple[Reading, ...]:
         Reading(label="accelerators", text=f"{setting.layout.n_accelerators:,}",
                 value=float(setting.layout.n_accelerators)),
         Reading(label="pipeline", text=_cut(setting)),
+        *without_effect(
+            v="chunks, at one stage" if values["pp"] == 1 else None,
+            sp="sequence parallel, at t = 1" if values["tp"] == "1" else None,
+            zero="ZeRO, at one replica"
+            if values["dp"] == 1 and values["zero"] != "0" else None,
+        ),
         Reading(label="not included", text=NOT_INCLUDED),
     )  # fmt: skip
 
@@ -137,10 +144,10 @@ EXPLORER = Explorer(
             value="h100-sxm-80gb",
             label="card",
         ),
-        Slider(name="b", low=1, high=64, value=1, label="micro-batch [sequence]"),
+        Slider(name="b", low=1, high=64, value=1, label="micro-batch, sequences"),
         Choice(
             name="seq_len", options={s: f"{int(s):,}" for s in _LENGTHS}, value="2048",
-            label="sequence length [token]",
+            label="sequence length, tokens",
         ),
         Choice(
             name="recompute", options=_RECOMPUTE, value="none", label="recompute",

@@ -6,10 +6,12 @@ from chinchilla_lab.figures.one_plan import (
     Four,
     draw_plane,
     four_optima,
+    on_plane,
     series_plane,
 )
 from chinchilla_lab.figures.style import Series
 from chinchilla_lab.laws import LOSS_LAWS
+from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.units import text
 
 __all__ = ["EXPLORER"]
@@ -21,7 +23,7 @@ _LAWS = tuple(name for name in LOSS_LAWS if not name.startswith("kaplan"))
 
 def _four(
     C: float, n: str, days: float, unique: float, served: float, law: str
-) -> Four | None:
+) -> Four:
     return four_optima(C, int(n), days, unique, served, law)
 
 
@@ -31,40 +33,55 @@ def _series(
     return series_plane(_four(C, n, days, unique, served, law))
 
 
-def _size(label: str, N: float, D: float) -> Reading:
-    words = f"{text(N, 'parameter')} on {text(D, 'token')}"
-    return Reading(label=label, text=words, value=N)
+def _size(four: Four, label: str, plan: Plan) -> Reading:
+    words = f"{text(plan.N, 'parameter')} on {text(plan.D, 'token')}"
+    if not on_plane(four, plan):
+        words += ", off the chart"
+    return Reading(label=label, text=words, value=plan.N)
 
 
 def _readout(
     C: float, n: str, days: float, unique: float, served: float, law: str
 ) -> tuple[Reading, ...]:
     four = _four(C, n, days, unique, served, law)
-    if four is None:
-        return (
-            Reading(label="joint plan", text="no layout of any size divides and fits"),
-        )
+    of_law = (
+        _size(four, "compute-optimal", four.compute),
+        _size(four, "data-constrained", four.data),
+        _size(four, "inference-optimal", four.served),
+    )
     plan, doubt = four.joint, four.doubt
+    if plan is None or doubt is None:
+        none = "none: no layout of any size divides and fits"
+        return (*of_law, Reading(label="joint plan", text=none))
     shape = plan.shape
     assert shape is not None  # joint plans are searched
     low, high = doubt.days
     cheap, dear = doubt.dollars
+    joint = _size(four, "joint plan", plan)
+    if four.late:
+        missed = text(plan.days - days, "", 2)
+        words = f"none: the fastest, {joint.text}, misses the deadline by {missed} days"
+        joint = Reading(label="joint plan", text=words, value=plan.N)
+    # a plan that is late has no deadline to be asked with
+    wanted = (
+        'objective="time", '
+        if four.late
+        else f'objective="lifetime", deadline={days:g} * DAY, '
+        f"inference_tokens={served:g}, "
+    )
     call = (
         f'plan(Cluster(accelerator="h100-sxm-80gb", n_accelerators={n}), '
-        f'law=PUBLISHED["{law}"], objective="lifetime", target_loss={plan.loss:.5f}, '
-        f"deadline={days:g} * DAY, unique_tokens={unique:g}, "
-        f"inference_tokens={served:g})"
+        f'law=PUBLISHED["{law}"], {wanted}target_loss={plan.loss:.5f}, '
+        f"unique_tokens={unique:g})"
     )
     return (
-        _size("compute-optimal", four.compute.N, four.compute.D),
-        _size("data-constrained", four.data.N, four.data.D),
-        _size("inference-optimal", four.served.N, four.served.D),
-        _size("joint plan", plan.N, plan.D),
+        *of_law,
+        joint,
         Reading(label="epochs", text=f"{plan.epochs:.2f}", value=plan.epochs),
         Reading(label="loss", text=f"{plan.loss:.4f} nats/token", value=plan.loss),
         Reading(
             label="days, 90 % interval",
-            text=f"{plan.days:.3g}, {low:.3g} to {high:.3g}",
+            text=f"{text(plan.days, '')}, {text(low, '')} to {text(high, '')}",
             value=plan.days,
         ),
         Reading(
@@ -85,8 +102,11 @@ def _readout(
             text=f"{shape.n_layers} × {shape.d_model:,}, {plan.layout}, "
             f"{plan.utilisation:.1%} of the peak",
         ),
-        Reading(label="the same in Python, on fine steps", text=call),
-    )  # fmt: skip
+        Reading(
+            label="the fastest in Python" if four.late else "the same in Python",
+            text=call,
+        ),
+    )
 
 
 EXPLORER = Explorer(
@@ -99,8 +119,8 @@ EXPLORER = Explorer(
             label="H100 accelerators",
         ),
         LogSlider(
-            name="days", low=1, high=120, value=6, steps=48, unit="",
-            label="deadline [day]",
+            name="days", low=1, high=120, value=6, steps=48, unit="day",
+            label="deadline",
         ),
         LogSlider(
             name="unique", low=1e10, high=2e13, value=5e10, steps=66, unit="token",
@@ -120,8 +140,8 @@ EXPLORER = Explorer(
             alt="Size and tokens over the compute-optimal ones: serving pulls the "
             "point up and left along equal loss, scarce data left along the budget; "
             " the deadline bounds the plan from above.",
-            width=5.6,
-            height=4.2,
+            width=4.1,
+            height=4.4,
         ),
     ),
     readout=_readout,

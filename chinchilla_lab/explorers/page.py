@@ -189,7 +189,7 @@ def _control(uid: str, control: Control) -> str:
     error = f'<p class="cl-error" id="{ident}-error" role="alert" hidden></p>'
     if isinstance(control, Slider | LogSlider):
         step = control.step if isinstance(control, Slider) else 0
-        whole = " data-whole" if control.unit == "count" else ""
+        whole = " data-whole" if control.unit in ("count", "byte") else ""
         return (
             f'{head} data-low="{control.low!r}" data-high="{control.high!r}" '
             f'data-step="{step!r}" data-steps="{control.steps}"{whole}>{label}'

@@ -74,7 +74,7 @@ EXPLORER = Explorer(
             title="Least compute of an accuracy",
             alt="Compute on a logarithmic axis against accuracy: a line that steepens "
             "towards the best accuracy the law can reach, in a band that widens.",
-            width=5.0,
+            width=4.2,
             height=3.4,
         ),
     ),

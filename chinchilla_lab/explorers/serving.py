@@ -100,7 +100,7 @@ EXPLORER = Explorer(
             title="The bill of every size that reaches the loss",
             alt="Three stacked areas against size: training grows to the left, prefill "
             "and decode to the right; a diamond marks the lowest total.",
-            width=5.6,
+            width=4.2,
             height=3.3,
         ),
     ),

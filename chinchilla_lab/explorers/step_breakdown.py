@@ -106,7 +106,7 @@ EXPLORER = Explorer(
             title="Share of the step, fixed batch",
             alt="Stacked areas against accelerators: the share of the products falls "
             "from nine tenths to a third, data-parallel traffic and idle stages grow.",
-            width=4.8,
+            width=4.1,
             height=3.4,
         ),
     ),

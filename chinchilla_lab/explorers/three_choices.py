@@ -175,7 +175,7 @@ EXPLORER = Explorer(
             alt="Four curves of loss above unlimited data against compute: a small "
             "model on one epoch rises steeply, repeating slowly, adding tokens "
             "starts high where generation eats the budget.",
-            width=5.4,
+            width=4.2,
             height=3.6,
         ),
     ),

@@ -150,7 +150,7 @@ EXPLORER = Explorer(
             title="Optimal size that the runs support",
             alt="Runs as dots and a line of optimal size with a band that widens "
             "beyond them.",
-            width=4.6,
+            width=4.1,
             height=3.4,
         ),
     ),

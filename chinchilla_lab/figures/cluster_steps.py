@@ -12,7 +12,7 @@ from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.schedule import schedule
 from chinchilla_lab.cluster.search import Ranking, search
 from chinchilla_lab.cluster.several import Job, fastest_layouts
-from chinchilla_lab.cluster.step import StepTime
+from chinchilla_lab.cluster.step import StepTime, bubble_fraction
 from chinchilla_lab.figures.style import (
     BLUE,
     GREEN,
@@ -41,8 +41,11 @@ __all__ = [
     "draw_breakdown",
     "draw_schedule",
     "draw_times",
+    "drawn_passes",
     "gpt_like",
     "grouped",
+    "layouts_of",
+    "own_shape",
     "plot_breakdown",
     "plot_schedules",
     "plot_times",
@@ -56,7 +59,7 @@ Array = NDArray[np.float64]
 # what is shown as one: its items, colour and hatch
 GROUPS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "products": (("gemm", "attention"), BLUE, ""),
-    "memory": (("memory_traffic", "optimizer"), SKY, "/"),
+    "memory traffic": (("memory_traffic", "optimizer"), SKY, "/"),
     "recompute": (("recompute",), ORANGE, "\\"),
     "TP": (("tp_traffic", "cp_traffic", "ep_traffic"), PURPLE, "x"),
     "head, PP": (("head_and_uneven", "pp_traffic"), GREEN, "-"),
@@ -132,17 +135,88 @@ def best_layouts(
         Try fewer chunks and micro-batches, [-]
     """
     shape = gpt_like(n_layers, d_model)
+    return layouts_of(shape, n, batch, 4096, chip, network, stack, memory, quick)
+
+
+@lru_cache(maxsize=512)
+def layouts_of(
+    shape: TransformerShape, n: int, batch: int, seq_len: int, chip: str,
+    network: float, stack: str, memory: float, quick: bool = False,
+) -> Ranking | str:  # fmt: skip
+    """Return the ranking of a search for any shape, or why there is none.
+
+    The other parameters are those of :func:`best_layouts`.
+
+    Parameters
+    ----------
+    shape : TransformerShape
+        The model, [-]
+    seq_len : int
+        Length of a sequence, [token]
+    """
     few: dict[str, Any] = QUICK if quick else {}
     cluster = Cluster(
         accelerator=chip, n_accelerators=n, scaleout_bandwidth=network * GB
     )
     try:
         return search(
-            shape, cluster, batch, 4096, stack=stack, keep=1 if quick else _BARS,
+            shape, cluster, batch, seq_len, stack=stack, keep=1 if quick else _BARS,
             memory_limit=memory * GB if memory else None, **few,
         )  # fmt: skip
     except InfeasibleError as refusal:
-        return str(refusal)
+        return _in_words(str(refusal), shape, n, batch)
+
+
+def _in_words(refusal: str, shape: TransformerShape, n: int, batch: int) -> str:
+    """Say why there is no layout in the words of the controls."""
+    if refusal.startswith("no layout divides"):
+        return (
+            f"no layout divides: {batch:,} sequences, {shape.n_layers} layers and "
+            f"{shape.n_heads} heads on {n:,} accelerators; choose a larger batch, "
+            "layers with more divisors or another number of accelerators"
+        )
+    needs, _, _ = refusal.partition(";")
+    needs = needs.replace("memory_limit is", "a card may fill")
+    return (
+        f"{needs}, whatever is sharded and recomputed; choose more accelerators, more "
+        "memory or a smaller model"
+    )
+
+
+def own_shape(
+    n_layers: float, d_model: float, mlp: str, kv_heads: int, vocab: int, experts: str
+) -> TransformerShape:
+    """Return a shape of one's own with heads of 128.
+
+    Parameters
+    ----------
+    n_layers : float
+        Layers, [-]
+    d_model : float
+        Width, [-]
+    mlp : {"plain-4", "gated-3.5", "gated-2.67"}
+        Kind of the MLP, and its width over that of the model, [-]
+    kv_heads : int
+        Key-value heads at most; 0 for as many as there are heads. The largest number
+        that divides the heads is taken, [-]
+    vocab : int
+        Vocabulary, [-]
+    experts : str
+        Experts, and how many of them a token uses: ``"8-2"``, [-]
+    """
+    kind, _, factor = mlp.partition("-")
+    every, _, used = experts.partition("-")
+    heads = max(1, round(d_model) // 128)
+    most = kv_heads or heads
+    return TransformerShape(
+        n_layers=round(n_layers), d_model=round(d_model),
+        # in steps of 256, as released models have it
+        d_ff=256 * max(1, round(d_model * float(factor) / 256)),
+        n_heads=heads,
+        n_kv_heads=max(k for k in range(1, heads + 1) if heads % k == 0 and k <= most),
+        vocab_size=vocab, gated=kind == "gated", tied=kind == "plain",
+        n_experts=int(every), n_active_experts=int(used or 1),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -220,9 +294,73 @@ def _schedule_boxes(
     return found
 
 
-def series_schedule(p: int, m: int, v: int) -> Series:
-    """Return the passes of a schedule as rectangles."""
+MOST_STAGES = 16
+MOST_PASSES = 4096
+
+
+def drawn_passes(p: int, m: int, v: int) -> bool:
+    """Return whether single passes are large enough to be seen."""
+    return p <= MOST_STAGES and 2 * p * m * v <= MOST_PASSES
+
+
+def series_schedule(p: int, m: int, v: int, order: str = "1f1b") -> Series:
+    """Return the passes of a schedule as rectangles.
+
+    Parameters
+    ----------
+    p : int
+        Stages, [-]
+    m : int
+        Micro-batches, [-]
+    v : int
+        Chunks of a stage; only 1F1B is interleaved, [-]
+    order : {"1f1b", "gpipe"}
+        Order of the passes, [-]
+
+    Returns
+    -------
+    dict
+        Rectangles by kind of pass; where passes are too many to be seen, the work of a
+        stage in one piece, and its waiting behind it
+    """
+    if not drawn_passes(p, m, v):
+        idle = bubble_fraction(p, m, v, order)
+        low, high = np.array([0.06]), np.array([0.94])
+
+        def box(start: float, end: float) -> tuple[Array, Array]:
+            return _boxes(np.array([start]), np.array([end]), low, high)
+
+        return {
+            "idle": box(1.0, 1.0 + idle), "forward": box(0.0, 1.0 / 3.0),
+            "forward-later": _NOTHING, "backward": box(1.0 / 3.0, 1.0),
+            "backward-later": _NOTHING,
+        }  # fmt: skip
+    if order == "gpipe":
+        return dict(_all_forward(p, m))
     return dict(_schedule_boxes(p, m, v, 0.0, 1.0))
+
+
+@lru_cache(maxsize=64)
+def _all_forward(p: int, m: int) -> dict[str, tuple[Array, Array]]:
+    """Return the passes where all micro-batches go forward before any goes back."""
+    stage, micro = (a.ravel() for a in np.mgrid[0:p, 0:m].astype(np.float64))
+    there, back = 1.0 / 3.0 / m, 2.0 / 3.0 / m
+    turn = (m + p - 1) * there
+    ends = {
+        "forward": ((stage + micro) * there, there),
+        "backward": (turn + (p - 1 - stage + micro) * back, back),
+    }
+    row = 1.0 / p
+    bottom = 1.0 - (stage + 1.0) * row
+    found = {
+        name: _boxes(start + 0.04 * long, start + 0.96 * long,
+                     bottom + 0.06 * row, bottom + 0.94 * row)
+        for name, (start, long) in ends.items()
+    }  # fmt: skip
+    lines: Array = 1.0 - np.arange(1.0, p + 1.0) * row
+    whole = np.full(p, turn + (m + p - 1) * back)
+    idle = _boxes(np.zeros(p), whole, lines + 0.06 * row, lines + 0.94 * row)
+    return {"idle": idle, "forward-later": _NOTHING, "backward-later": _NOTHING} | found
 
 
 def _fill_passes(ax: "Axes", series: Series, gid: bool, labels: bool) -> None:
@@ -240,12 +378,12 @@ def draw_schedule(ax: "Axes", series: Series) -> None:
     _fill_passes(ax, series, gid=True, labels=True)
     ax.axvline(1.0, color=INK, lw=1, ls=":")
     ax.set_xlim(0.0, 2.0)
-    ax.set_ylim(-0.02, 1.45)
+    ax.set_ylim(-0.02, 1.02)
     ax.set_yticks([0.0, 1.0], ["last stage", "first stage"])
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(visible=False)
     ax.set_xlabel("time over a step without bubble")
-    ax.legend(loc="upper right", ncols=2, fontsize=7.5, columnspacing=1.0)
+    legend_above(ax, ncols=2, rows=3)
 
 
 def plot_schedules(pp: int, n_micro_batches: int, n_chunks: int) -> Drawing:
@@ -320,11 +458,11 @@ def draw_breakdown(ax: "Axes", series: Series) -> None:
     ax.set_xlim(COUNTS[0], COUNTS[-1])
     ax.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2,048"])
     ax.minorticks_off()
-    ax.set_ylim(0.0, 130.0)
+    ax.set_ylim(0.0, 100.0)
     ax.set_yticks([0, 25, 50, 75, 100])
     ax.set_xlabel("accelerators")
     ax.set_ylabel("share of the step [%]")
-    ax.legend(loc="upper center", ncols=4, fontsize=7.5, columnspacing=1.0)
+    legend_above(ax, ncols=3, rows=3)
 
 
 def plot_breakdown(
@@ -409,10 +547,10 @@ def draw_bars(ax: "Axes", series: Series) -> None:
                 hatch=hatch, lw=0, gid=f"bar-{i}", label=name)  # fmt: skip
     ax.axvline(100.0, color=INK, lw=1, ls=":")
     ax.set_xlim(0.0, 130.0)
-    ax.set_ylim(-_BARS + 0.4, 2.3)
+    ax.set_ylim(-_BARS + 0.4, 0.6)
     ax.set_yticks([-float(i) for i in range(_BARS)], [f"{i + 1}" for i in range(_BARS)])
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("time, best layout = 100 %")
     ax.set_ylabel("rank of the layout")
-    ax.legend(loc="upper center", ncols=4, fontsize=7.5, columnspacing=1.0)
+    legend_above(ax, ncols=3, rows=3)

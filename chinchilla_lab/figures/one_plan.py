@@ -12,6 +12,7 @@ from chinchilla_lab.cluster.stacks import find_stack
 from chinchilla_lab.figures.planning import (
     CHIP,
     IDEAL,
+    MOST,
     PUBLISHED_LOSS,
     STEP,
     stated,
@@ -27,6 +28,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
 )
 from chinchilla_lab.planning.doubt import Intervals, intervals
 from chinchilla_lab.planning.losses import DataLimit
@@ -45,6 +47,7 @@ __all__ = [
     "Four",
     "draw_plane",
     "four_optima",
+    "on_plane",
     "plot_doubt",
     "plot_plane",
     "series_plane",
@@ -71,12 +74,13 @@ class Four:
     served : Plan
         Least lifetime compute at the loss of ``compute``, fresh tokens, [-]
     plans : tuple of Plan
-        Plans by size on the cluster, all at the loss of ``data``, [-]
-    wish : Plan
+        Plans by size on the cluster, all at the loss of ``data``; empty if no layout of
+        any size divides and fits, [-]
+    wish : Plan, optional
         The cheapest of them over its life, whatever the deadline, [-]
-    joint : Plan
+    joint : Plan, optional
         The cheapest that meets the deadline; the fastest if none does, [-]
-    doubt : Intervals
+    doubt : Intervals, optional
         Intervals of ``joint``, [-]
     """
 
@@ -85,14 +89,21 @@ class Four:
     data: Plan
     served: Plan
     plans: tuple[Plan, ...]
-    wish: Plan
-    joint: Plan
-    doubt: Intervals
+    wish: Plan | None = None
+    joint: Plan | None = None
+    doubt: Intervals | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether even the fastest misses the deadline, [-]."""
+        return self.joint is not None and self.joint.days > self.days
 
     @property
     def binding(self) -> str:
         """What keeps the plan from a better one, in words, [-]."""
-        if self.joint.days > self.days:
+        if self.joint is None or self.wish is None or self.doubt is None:
+            return "layouts: none of any size divides and fits"
+        if self.late:
             return f"the deadline: the fastest takes {self.joint.days:.3g} days"
         if self.wish is not self.joint:
             # sizes are coarse here: ten percent more time may not reach the next one
@@ -137,14 +148,16 @@ def _answers(
     # from below the cheapest to the compute-optimal size, which is fastest
     low, high = round(np.log(smooth.N) / STEP) - 3, round(np.log(data.N) / STEP) + 2
     sizes = np.exp(STEP * np.arange(low, max(high, low + 6)))
-    return first, data, fresh, tuple(by_size(ask, sizes, 0.03, 2))
+    # half a step to each side: no shape lies between two steps
+    plans = by_size(ask, sizes, STEP / 2, MOST, every=True)
+    return first, data, fresh, tuple(plans)
 
 
 @lru_cache(maxsize=64)
 def four_optima(
     C: float, n: int, days: float, unique: float, served: float, law: str
-) -> Four | None:
-    """Answer a budget in three ways, and jointly on coarse steps of the size.
+) -> Four:
+    """Answer a budget in three ways, and jointly with many shapes of each size.
 
     Parameters
     ----------
@@ -163,12 +176,12 @@ def four_optima(
 
     Returns
     -------
-    Four or None
-        The answers; None if no layout of any size fits, [-]
+    Four
+        The answers, [-]
     """
     first, data, fresh, plans = _answers(C, n, unique, served, law)
     if not plans:
-        return None
+        return Four(days=days, compute=first, data=data, served=fresh, plans=())
     wish = min(plans, key=lambda p: p.score)
     timely = [p for p in plans if p.seconds <= days * DAY]
     joint = (
@@ -186,26 +199,46 @@ PLANE_X = (0.15, 2.5)
 PLANE_Y = (0.2, 10.0)
 
 
-def series_plane(four: Four | None) -> Series:
+def on_plane(four: Four, plan: Plan) -> bool:
+    """Return whether a plan lies within the axes of the plane."""
+    x, y = plan.N / four.compute.N, plan.D / four.compute.D
+    return PLANE_X[0] <= x <= PLANE_X[1] and PLANE_Y[0] <= y <= PLANE_Y[1]
+
+
+def _room(four: Four) -> tuple[Array, Array]:
+    """Return the area within the deadline, over the fastest shape of each size."""
+    fastest: dict[int, Plan] = {}
+    for p in four.plans:
+        rung = round(np.log(p.N) / STEP)
+        if rung not in fastest or p.D / p.seconds > (
+            fastest[rung].D / fastest[rung].seconds
+        ):
+            fastest[rung] = p
+    own = sorted(fastest.values(), key=lambda p: p.N)
+    top = np.array([p.D / p.seconds for p in own]) * four.days * DAY / four.compute.D
+    right = np.array([p.N / four.compute.N for p in own])
+    return (
+        np.clip([right[0], *right, right[-1]], *PLANE_X),
+        np.clip([PLANE_Y[0], *top, PLANE_Y[0]], *PLANE_Y),
+    )
+
+
+def series_plane(four: Four) -> Series:
     """Four optima in the plane of size and tokens, over the compute-optimal ones.
 
     Parameters
     ----------
-    four : Four or None
+    four : Four
         The answers, [-]
 
     Returns
     -------
     dict
         ``grant``, ``equal``, ``worn``, ``unique`` are lines, ``room`` the area within
-        the deadline, ``compute``, ``data``, ``served``, ``joint`` points; N over the
-        compute-optimal N and D over its D, [-]
+        the deadline, ``compute``, ``data``, ``served``, ``joint`` points, ``late`` in
+        place of ``joint`` if that misses the deadline; N over the compute-optimal N and
+        D over its D, empty beyond the axes, [-]
     """
-    lines = ("grant", "equal", "worn", "unique")
-    points = ("compute", "data", "served", "joint")
-    if four is None:
-        corner = (np.full(3, PLANE_X[0]), np.full(3, PLANE_Y[0]))
-        return dict.fromkeys((*lines, *points), _NONE) | {"room": corner}
     N0, D0 = four.compute.N, four.compute.D
     unique = four.data.problem.unique_tokens
     x = np.geomspace(*PLANE_X, 61)
@@ -216,22 +249,23 @@ def series_plane(four: Four | None) -> Series:
         ok = np.isfinite(y) & (y < 2.0 * PLANE_Y[1])
         return x[ok], y[ok]
 
-    own = sorted(four.plans, key=lambda p: p.N)
-    top = np.array([p.D / p.seconds for p in own]) * four.days * DAY / D0
-    right = np.array([p.N / N0 for p in own])
+    corner = (np.full(3, PLANE_X[0]), np.full(3, PLANE_Y[0]))
     made = {
-        "room": (
-            np.clip([right[0], *right, right[-1]], *PLANE_X),
-            np.clip([PLANE_Y[0], *top, PLANE_Y[0]], *PLANE_Y),
-        ),
+        "room": _room(four) if four.plans else corner,
         "grant": (x, 1.0 / x),
         "equal": level(four.compute.loss, None),
         "worn": level(four.data.loss, unique),
         "unique": (np.array(PLANE_X), np.full(2, float(unique or D0) / D0)),
     }
-    for name in points:
-        p = getattr(four, name)
-        made[name] = (np.array([p.N / N0]), np.array([p.D / D0]))
+    points = {
+        "compute": four.compute, "data": four.data, "served": four.served,
+        "joint": None if four.late else four.joint,
+        "late": four.joint if four.late else None,
+    }  # fmt: skip
+    for name, p in points.items():
+        made[name] = _NONE
+        if p is not None and on_plane(four, p):
+            made[name] = (np.array([p.N / N0]), np.array([p.D / D0]))
     return made
 
 
@@ -250,6 +284,8 @@ def draw_plane(ax: "Axes", series: Series) -> None:
         ("data", "o", PURPLE, "data"), ("joint", "D", ORANGE, "joint plan"),
     ):  # fmt: skip
         ax.plot(*series[name], mark, color=colour, ms=7, gid=name, label=label)
+    ax.plot(*series["late"], "D", mec=ORANGE, mfc="none", mew=1.8, ms=8, gid="late",
+            label="fastest, late")  # fmt: skip
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(*PLANE_X)
@@ -259,7 +295,7 @@ def draw_plane(ax: "Axes", series: Series) -> None:
     ax.minorticks_off()
     ax.set_xlabel("N over the compute-optimal N")
     ax.set_ylabel("D over the compute-optimal D")
-    ax.legend(loc="upper right", fontsize=7.5, ncol=2)
+    legend_above(ax, ncols=2, rows=5)
 
 
 def plot_plane(four: Four) -> Drawing:

@@ -23,6 +23,7 @@ from chinchilla_lab.figures.style import (
     Drawing,
     Series,
     draw_on_figure,
+    legend_above,
 )
 from chinchilla_lab.laws import BESIROGLU_2024, PUBLISHED, LossLaw
 from chinchilla_lab.planning.levers import levers
@@ -59,6 +60,9 @@ Array = NDArray[np.float64]
 CHIP = "h100-sxm-80gb"
 STEP = 0.15  # of ln N between the sizes of a study
 REACH = 1.2  # of ln N to each side
+NEAR = 0.08  # of ln N: sizes that count as one
+MOST = 16  # shapes of each step, those whose layers and width divide most often
+SHOWN = 6  # of them that are drawn
 IDEAL = 0.4  # utilisation that is assumed before anything is searched
 PUBLISHED_LOSS: dict[str, LossLaw] = {
     name: law for name, law in PUBLISHED.items() if isinstance(law, LossLaw)
@@ -111,7 +115,8 @@ class SizeStudy:
     best : Plan, optional
         The best of them, [-]
     naive : Plan, optional
-        That nearest to the size that 40 % utilisation would suggest, [-]
+        The fastest within 8 % of the size that 40 % utilisation would suggest, or the
+        nearest to it, [-]
     limits : Sensitivity, optional
         What more of each limit is worth to the best, [-]
     """
@@ -132,8 +137,29 @@ class SizeStudy:
     def median_shape(self) -> float:
         """Time of the median shape within 8 % of the best size, over the best, [-]."""
         assert self.best is not None  # asked where something fits
-        near = [abs(np.log(p.N / self.best.N)) < 0.08 for p in self.every]
+        near = [abs(np.log(p.N / self.best.N)) < NEAR for p in self.every]
         return float(np.median(self.factors[near]))
+
+    @property
+    def flat(self) -> tuple[float, float]:
+        """Least and largest size within 1 % of the time of the best, [parameter]."""
+        sizes = [
+            p.N for p, at in zip(self.every, self.factors, strict=True) if at <= 1.01
+        ]
+        return min(sizes), max(sizes)
+
+    @property
+    def shown(self) -> tuple[Plan, ...]:
+        """The fastest, the slowest and a few between them at each size, [-]."""
+        rungs: dict[int, list[tuple[float, int]]] = {}
+        for i, (p, at) in enumerate(zip(self.every, self.factors, strict=True)):
+            rungs.setdefault(round(np.log(p.N) / STEP), []).append((float(at), i))
+        places = []
+        for rung in rungs.values():
+            by_time = sorted(rung)
+            few = np.linspace(0, len(by_time) - 1, min(SHOWN, len(by_time)))
+            places += [by_time[round(k)][1] for k in few]
+        return tuple(self.every[i] for i in sorted(set(places)))
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +167,7 @@ def size_study(
     n: int, days: float, cap: float, network: float, law: str, search: bool,
     failures: bool,
 ) -> SizeStudy:  # fmt: skip
-    """Look at sizes around the compute-optimal one, on coarse steps.
+    """Look at sizes around the compute-optimal one, with many shapes of each.
 
     Parameters
     ----------
@@ -156,7 +182,7 @@ def size_study(
     law : str
         Key of the law, [-]
     search : bool
-        Several shapes at each size, not only the most usual one, [-]
+        Many shapes of each step, not only the most usual one, [-]
     failures : bool
         Whether accelerators fail, [-]
 
@@ -172,7 +198,10 @@ def size_study(
     middle = round(np.log(problem.first_size()) / STEP)
     rungs = range(middle - round(REACH / STEP), middle + round(REACH / STEP) + 1)
     sizes = np.exp(STEP * np.array(rungs))
-    every = by_size(problem, sizes, 0.03, 3 if search else 1, every=True)
+    # half a step to each side: no shape lies between two steps
+    every = by_size(
+        problem, sizes, STEP / 2 if search else 0.03, MOST if search else 1, every=True
+    )
     if not every:
         return SizeStudy()
     best_of: dict[int, Plan] = {}
@@ -186,9 +215,17 @@ def size_study(
     wanted, _, _ = naive_size(best, IDEAL)
     return SizeStudy(
         every=tuple(every), plans=tuple(plans), best=best,
-        naive=min(plans, key=lambda p: abs(np.log(p.N / wanted))),
+        naive=_nearest(best, every, wanted),
         limits=sensitivity(best, among=plans),
     )  # fmt: skip
+
+
+def _nearest(best: Plan, every: Sequence[Plan], N: float) -> Plan:
+    """Return the fastest of the shapes that count as of one size, or the nearest."""
+    near = [p for p in every if abs(np.log(p.N / N)) < NEAR]
+    if not near:
+        return min(every, key=lambda p: abs(np.log(p.N / N)))
+    return near[int(np.argmin(times_at(best, near)))]
 
 
 def series_sizes(study: SizeStudy) -> Series:
@@ -217,9 +254,12 @@ def series_sizes(study: SizeStudy) -> Series:
                                    infeasible="nan"))  # fmt: skip
     ok = np.isfinite(D)
     of = dict(zip(map(id, study.every), study.factors, strict=True))
-    line = np.array([(p.N / N0, of[id(p)]) for p in study.plans])
-    x = np.array([p.N / N0 for p in study.every])
-    at = study.factors
+    line = np.array([
+        (p.N / N0, of[id(p)]) for p in sorted(study.plans, key=lambda p: p.N)
+    ])  # fmt: skip
+    shown = study.shown
+    x = np.array([p.N / N0 for p in shown])
+    at = np.array([of[id(p)] for p in shown])
     show = np.isfinite(at)
     line = line[np.isfinite(line[:, 1])]
     return {
@@ -231,7 +271,7 @@ def series_sizes(study: SizeStudy) -> Series:
             np.array([study.naive.N / N0]),
             np.array([of[id(study.naive)]]),
         ),
-        "used": (x, np.array([p.utilisation for p in study.every])),
+        "used": (x, np.array([p.utilisation for p in shown])),
         "used-best": (np.array([best.N / N0]), np.array([best.utilisation])),
     }
 
@@ -254,7 +294,7 @@ def draw_sizes(ax: "Axes", series: Series) -> None:
     _size_axis(ax)
     ax.set_ylim(0.95, 1.8)
     ax.set_ylabel("time to the same loss")
-    ax.legend(loc="upper center", ncol=2)
+    legend_above(ax, ncols=2, rows=3)
 
 
 def draw_utilisation(ax: "Axes", series: Series) -> None:
@@ -265,7 +305,7 @@ def draw_utilisation(ax: "Axes", series: Series) -> None:
     _size_axis(ax)
     ax.set_ylim(0.0, 0.7)
     ax.set_ylabel("6ND over the peak")
-    ax.legend(loc="lower right")
+    legend_above(ax, ncols=2)
 
 
 # the levers of a tornado, as they are called, and as they are drawn

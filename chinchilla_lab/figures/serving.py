@@ -16,6 +16,7 @@ from chinchilla_lab.figures.style import (
     ORANGE,
     SKY,
     Series,
+    legend_above,
     log_axis,
 )
 from chinchilla_lab.inference.decode import (
@@ -168,7 +169,7 @@ def draw_bill(ax: "Axes", series: Series) -> None:
     size_axis(ax)
     ax.set_ylim(0.0, 200.0)
     ax.set_ylabel("bill [% of that at k = 1]")
-    ax.legend(loc="upper center")
+    legend_above(ax, ncols=3, rows=2)
 
 
 def served(shape: str, weight_bytes: float) -> ServedModel:

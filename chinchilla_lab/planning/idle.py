@@ -91,8 +91,8 @@ def best_numbers(
         # the largest usual one; where batches waste examples those near a good one
         some = batches[:1]
         if problem.critical_batch is not None:
-            close = [b for b in batches if near and near <= 2 * b <= 3 * near]
-            some = tuple(close) or batches[::4]
+            close = [b for b in batches if near and near <= 2 * b <= 4 * near]
+            some = tuple(close) or batches[:: 1 if problem.n <= FEW_UP_TO else 4]
         jobs = [(fewer, shape, batch) for shape in few for batch in some]
         if problem.utilisation is None:
             search_all(jobs)

@@ -44,6 +44,15 @@ def _layout(plan: Plan) -> str:
     return words
 
 
+def _inside(low: float, high: float, hours: float) -> str:
+    side = "inside"
+    if hours < low:
+        side = "outside: the run took less"
+    elif hours > high:
+        side = "outside: the run took more"
+    return f"{text(low, 'count')} to {text(high, 'count')}: {side}"
+
+
 def _readout(run: str, n: str, batch: str, stack: str) -> tuple[Reading, ...]:
     said = hours_said(run)
     stated = (
@@ -62,19 +71,17 @@ def _readout(run: str, n: str, batch: str, stack: str) -> tuple[Reading, ...]:
         none = "no layout divides and fits; choose more accelerators or another batch"
         return (*first, Reading(label="computed", text=none))
     plan = found.plan
-    inside = found.low <= said.hours <= found.high
-    side = "inside"
-    if not inside:
-        side = "outside: " + (
-            "the run took less" if said.hours < found.low else "the run took more"
-        )
     off = said.hours / plan.hours - 1.0
     return (
         *first,
         Reading(label="computed", text=_hours(plan.hours), value=plan.hours),
         Reading(
-            label="90 % interval",
-            text=f"{text(found.low, 'count')} to {text(found.high, 'count')}: {side}",
+            label="90 % interval of the steps",
+            text=_inside(found.low, found.high, said.hours),
+        ),
+        Reading(
+            label="of the whole run, itself left out",
+            text=_inside(found.whole_low, found.whole_high, said.hours),
         ),
         Reading(label="published over computed", text=f"{off:+.0%}", value=off),
         Reading(label="days", text=text(plan.days, ""), value=plan.days),
@@ -105,7 +112,7 @@ EXPLORER = Explorer(
             draw=draw_replay,
             title="Computed over published hours",
             alt="Hours over the published ones against accelerators: a line of the "
-            "computed in a band of its interval, and a dotted line at one.",
+            "computed in a band, the interval of its steps, and a dotted line at one.",
             width=4.1,
             height=3.4,
         ),

@@ -1,7 +1,7 @@
 """Four optima of one budget in one plane, and what widens a plan."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,16 +108,13 @@ class Four:
         if self.wish is not self.joint:
             # sizes are coarse here: ten percent more time may not reach the next one
             return f"the deadline: the cheapest takes {self.wish.days:.3g} days"
-        return describe(self.limits)
+        return describe(self._limits(self.joint))
 
-    @cached_property
-    def limits(self) -> Sensitivity:
-        """What more of each limit is worth, among the plans of the coarse grid, [-]."""
-        asked = self.joint.problem.with_(deadline=self.days * DAY)
-        near = [p for p in self.plans if abs(np.log(p.N / self.joint.N)) < REACH]
-        return sensitivity(
-            replace(self.joint, problem=asked), among=near, machine=False
-        )
+    def _limits(self, joint: Plan) -> Sensitivity:
+        """Ask what more of each limit is worth among the plans of the coarse grid."""
+        asked = joint.problem.with_(deadline=self.days * DAY)
+        near = [p for p in self.plans if abs(np.log(p.N / joint.N)) < REACH]
+        return sensitivity(replace(joint, problem=asked), among=near, machine=False)
 
 
 @lru_cache(maxsize=64)

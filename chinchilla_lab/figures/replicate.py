@@ -47,11 +47,16 @@ Y = (0.3, 3.0)
 
 
 class Replay(NamedTuple):
-    """A run on a number of accelerators, and the interval of its hours."""
+    """A run on a number of accelerators, and the intervals of its hours.
+
+    Of its steps alone, and of the whole run, with the run left out of its own.
+    """
 
     plan: Plan
     low: float
     high: float
+    whole_low: float
+    whole_high: float
 
 
 @lru_cache(maxsize=64)
@@ -86,8 +91,9 @@ def replays(run: str, batch: int, stack: str) -> dict[int, Replay]:
         if not made:
             continue
         plan = min(made, key=lambda p: p.hours)
-        low, high = intervals(plan, draws=1000).hours
-        found[n] = Replay(plan, low, high)
+        steps = intervals(plan, draws=1000, light=True, whole_run=False).hours
+        whole = intervals(plan, draws=1000, light=True, leave_out=(run,)).hours
+        found[n] = Replay(plan, *steps, *whole)
     return found
 
 

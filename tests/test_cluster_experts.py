@@ -12,7 +12,6 @@ from chinchilla_lab.cluster import (
     UNCALIBRATED,
     Cluster,
     Layout,
-    MeasuredStep,
     calibrate,
     expected_remote_groups,
     kernel,
@@ -21,49 +20,11 @@ from chinchilla_lab.cluster import (
     step_time,
 )
 from chinchilla_lab.shape import SHAPES
+from chinchilla_lab.validation import measured
 
-SMALL, LARGE = SHAPES["qwen3-30b-a3b"], SHAPES["qwen3-235b-a22b"]
 H = "h100-sxm-80gb"
-
-
-def qwen(name, shape, n, batch, seconds, dtype, **plan):
-    """Return a published step of a Qwen3 mixture on H100 as a measured step."""
-    rest = plan.get("tp", 1) * plan.get("pp", 1)
-    given = {"dp": n // rest, "zero": 1, "sequence_parallel": plan.get("tp", 1) > 1}
-    return MeasuredStep(
-        shape=shape, cluster=Cluster(accelerator=H, n_accelerators=n),
-        layout=Layout(**given | plan), batch=batch, seq_len=4096, seconds=seconds,
-        dtype=dtype, name=name,
-    )  # fmt: skip
-
-
-def each(rate, n, batch):
-    """Turn tokens per second and accelerator into seconds of a step."""
-    return batch * 4096 / (rate * n)
-
-
-EP32 = {"tp": 2, "pp": 8, "ep": 32, "n_chunks": 4}
-PIPE = {"pp": 2, "ep": 8, "n_chunks": 12}
-BRIDGE = [
-    qwen(f"mbr-{k:03}", SMALL, 16, 1024, each(rate, 16, 1024), "fp8", **plan)
-    for k, rate, plan in (
-        (49, 8826, {"ep": 16}), (100, 8960, {"ep": 16}), (146, 8901, {"ep": 16}),
-        (190, 9058, PIPE), (227, 5113, PIPE),
-    )
-] + [
-    qwen(f"mbr-{k}", LARGE, 256, 8192, each(rate, 256, 8192), "fp8", **EP32)
-    for k, rate in ((150, 1686), (232, 1633))
-]  # fmt: skip
-# best_practice/Qwen3/readme.md of Megatron-MoE-ModelZoo, 256 H100, bf16; of three
-# chunks of a layer only two fill 94 layers where neither table nor head counts as one
-ZOO = [
-    qwen("ep32", LARGE, 256, 2048, 19.7, "bf16", **EP32),
-    qwen("ep32, overlapped", LARGE, 256, 2048, 17.6, "bf16", **EP32),
-    qwen("ep8, fsdp", LARGE, 256, 2048, 17.6, "bf16", tp=2, ep=8, micro_batch=4, zero=3,
-         recompute="full"),
-    qwen("ep8, pp32", LARGE, 256, 2048, 24.2, "bf16", tp=2, pp=32, ep=8, n_chunks=2),
-    qwen("ep8, tp4", LARGE, 256, 2048, 29.0, "bf16", tp=4, pp=8, ep=8, n_chunks=4),
-]  # fmt: skip
+# FP8 on 16 and 256 H100, and bf16 on 256; where they come from stands in the data
+BRIDGE, ZOO = measured("qwen3-bridge-h100"), measured("qwen3-zoo-h100")
 
 
 def test_remote_groups_are_those_of_drawn_experts():
@@ -108,7 +69,7 @@ def test_upper_bound_is_not_beaten_by_published_mixtures(row):
 
 def test_order_of_published_expert_layouts():
     """256 H100: 19.7 s with EP 32 across nodes, 24.2 and 29.0 s with EP 8 inside."""
-    plain = [r for r in ZOO if "fsdp" not in r.name and "overlap" not in r.name]
+    plain = [r for r in ZOO if "fsdp" not in r.name and "overlapped" not in r.name]
     for stack in ("megatron-bridge", "uncalibrated"):
         said = predicted_seconds(plain, stack)
         assert list(np.argsort(said)) == list(np.argsort([r.seconds for r in plain]))
@@ -119,7 +80,7 @@ def test_launches_of_experts_explain_what_is_missing():
 
     Row mbr-227 is the plan of mbr-190 in an older container, 1.8 times as slow.
     """
-    rows = [r for r in BRIDGE + ZOO if r.name not in ("mbr-227", "ep8, fsdp")]
+    rows = [r for r in (*BRIDGE, *ZOO) if r.name not in ("mbr-227", "zoo-ep8-fsdp")]
     bare = np.array([r.seconds for r in rows]) / predicted_seconds(
         rows, "megatron-bridge"
     )
@@ -142,7 +103,7 @@ def test_constants_of_dense_models_say_so_on_mixtures():
         "megatron-bridge",
     )  # fmt: skip
     assert dense.label == STACKS["megatron-bridge"].label
-    found = search(LARGE, row.cluster, 2048, 4096, "megatron-bridge", keep=1)
+    found = search(row.shape, row.cluster, 2048, 4096, "megatron-bridge", keep=1)
     assert "not validated on mixtures" in found._repr_html_()
 
 

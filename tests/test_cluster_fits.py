@@ -31,6 +31,7 @@ from chinchilla_lab.validation.published import layout_of, shape_of
 H = "h100-sxm-80gb"
 LLAMA, LARGEST = SHAPES["llama-3-8b"], SHAPES["llama-3-405b"]
 FOUND_TOO_LARGE = {
+    "zoo-ep8-pp32",
     "llama3-8192",
     "dgxc-nemotron4-340b-bf16-128",
     "dgxc-nemotron4-340b-fp8-128",
@@ -68,6 +69,14 @@ def test_lean_recipe_drops_norms_and_the_activation_of_the_mlp():
     assert (full.fits(H), lean.fits(H)) == (False, True)
 
 
+# these compute norms and activations again ("norm, act" in their table)
+LEAN = {"zoo-ep32", "zoo-ep32-overlapped", "zoo-ep8-pp32"}
+
+
+def recipe_of_row(row):
+    return RECIPES["mixed-adam-lean" if row.name in LEAN else "mixed-adam"]
+
+
 def plans():
     """Published steps with their plan, and how their stack trains."""
     for table in TABLES:
@@ -80,7 +89,8 @@ def plans():
 def test_what_ran_fits(row, stack):
     """It ran, so it must fit, with what is reserved where no offset was measured.
 
-    Two plans are violations. Nemotron 340B on 128 H100, three rows: 85.2 GB and the
+    Three plans are violations. Qwen3 235B with 32 stages on 256 H100: three chunks of 94
+    layers do not fill them, two are assumed, and it is 1.0 GB too large. Nemotron 340B on 128 H100, three rows: 85.2 GB and the
     reserve, where 85.5 are there; that it recomputes nothing is assumed.
     Llama 3 405B on 8,192 H100: 99.5 GB where 85.5 are there. The
     chunks of its pipeline are not published (four are assumed), it gave layers of the
@@ -88,7 +98,7 @@ def test_what_ran_fits(row, stack):
     norms and activations computed again the same plan takes 71.7 GB.
     """
     need = bytes_needed(
-        row.shape, row.layout, row.batch, row.seq_len, RECIPES["mixed-adam"],
+        row.shape, row.layout, row.batch, row.seq_len, recipe_of_row(row),
         stack.with_(memory_offset=0.0), not stack.fused,
     )  # fmt: skip
     fits = need <= row.cluster.chip.memory
@@ -100,7 +110,7 @@ def test_the_reserve_is_as_large_as_published_runs_allow():
     offsets = [s.memory_offset for s in STACKS.values() if s.memory_offset]
     room = [
         row.cluster.chip.memory - bytes_needed(
-            row.shape, row.layout, row.batch, row.seq_len, RECIPES["mixed-adam"],
+            row.shape, row.layout, row.batch, row.seq_len, recipe_of_row(row),
             STACKS[t.stack].with_(memory_offset=1e-9), not STACKS[t.stack].fused,
         )
         for t in TABLES for row in measured(t.name) if row.name not in FOUND_TOO_LARGE

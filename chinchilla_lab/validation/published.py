@@ -10,6 +10,7 @@ from chinchilla_lab.cluster.calibration import MeasuredStep
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import Layout
 from chinchilla_lab.cluster.step import hardware_flops, model_flops
+from chinchilla_lab.shape.known import SHAPES
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.units import GB
@@ -20,8 +21,9 @@ UNUSED = {
     "maxtext_tpu": "no best matrix product of a TPU was measured, and no tile rule",
     "torchtitan_benchmarks": "H100 parts of 500 W, whose best product was not measured",
     "megatron2020_v100_a100": "rates of V100 have no source; micro-batches not stated",
-    "megatron_bridge_perf, other than dense H100": "no measured fp8 product, or shapes "
-    "of mixtures that the table does not state",
+    "megatron_bridge_perf, other than H100": "no measured fp8 product",
+    "megatron_bridge_perf, mixtures other than Qwen3": "latent attention, or layers of "
+    "two kinds, which the shape does not hold",
     "simumax_b200_real, DeepSeek rows": "latent attention is not modelled",
     "bloom176b_a100_plan_sweep, rows without layers or time": "the shape or the plan "
     "is not stated",
@@ -44,7 +46,9 @@ def all_steps() -> tuple[dict[str, str], ...]:
 
 
 def shape_of(row: Mapping[str, str]) -> TransformerShape:
-    """Return the shape of a row."""
+    """Return the shape of a row: its columns, or the published shape of its model."""
+    if not row["n_layers"]:
+        return SHAPES[row["model"]]
     counts = ("n_layers", "d_model", "d_ff", "n_heads", "n_kv_heads", "vocab_size")
     given: dict[str, Any] = {k: int(row[k]) for k in counts if row.get(k)}
     return TransformerShape(gated=row["gated"] == "1", tied=row["tied"] == "1", **given)
@@ -52,7 +56,7 @@ def shape_of(row: Mapping[str, str]) -> TransformerShape:
 
 def layout_of(row: Mapping[str, str]) -> Layout:
     """Return the layout of a row."""
-    names = ("tp", "pp", "dp", "cp", "micro_batch", "n_chunks", "zero")
+    names = ("tp", "pp", "dp", "cp", "ep", "micro_batch", "n_chunks", "zero")
     given: dict[str, Any] = {k: int(row[k]) for k in names if row.get(k)}
     given["recompute"] = row["recompute"]
     given["sequence_parallel"] = row.get("sequence_parallel") == "1"

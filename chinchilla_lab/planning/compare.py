@@ -108,7 +108,7 @@ class Comparison(Shown):
             cells = [_shown(_unit(name, r), r.get(name)) for r in self.records]
             if name == "label" or not any(cells):
                 continue  # what no plan knows needs no row
-            head = _head(name, self.records[0])
+            head = _head(name, self.records)
             if fold and len(cells) > 1 and len(set(cells)) == 1:
                 same.append(f"{head} {cells[0]}")
             else:
@@ -135,11 +135,14 @@ def _unit(name: str, record: dict[str, Any]) -> str:
     return HEADS.get(_split(name)[0], ("", ""))[1]
 
 
-def _head(name: str, record: dict[str, Any]) -> str:
+def _head(name: str, records: Sequence[dict[str, Any]]) -> str:
     stem, end = _split(name)
     word, unit = HEADS.get(stem, (stem.replace("_", " "), ""))
     if name == "score":
-        word, unit = f"objective: {record['objective']}", _unit(name, record)
+        asked = {str(r["objective"]) for r in records if name in r}
+        word, unit = "what was asked for", ""  # each plan in a unit of its own
+        if len(asked) == 1:
+            word, unit = f"objective: {asked.pop()}", _unit(name, records[0])
     if end:
         word += f", {float(end):g} % point"
     return f"{word} [{unit}]" if unit else word

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.checks import one_of, positive, whole
+from chinchilla_lab.checks import one_of, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.grid import axes, divides, named_once, sharded
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
-from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of, room
 from chinchilla_lab.cluster.search import tie_of
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
@@ -52,10 +52,7 @@ class Job(NamedTuple):
     @property
     def room(self) -> float:
         """Bytes of an accelerator that the job may fill, [byte]."""
-        own = self.memory_limit
-        return float(
-            positive("memory_limit", self.cluster.chip.memory if own is None else own)
-        )
+        return room(self.cluster, self.memory_limit)
 
 
 class Fastest(NamedTuple):

@@ -113,6 +113,16 @@ class _Row:
         return _Row(points, self.job[kept])
 
 
+def _alike(shapes: Sequence[TransformerShape]) -> list[list[int]]:
+    """Return the places of shapes that may stand in one row, kind by kind."""
+
+    def kind(i: int) -> tuple[Any, ...]:
+        return tuple(getattr(shapes[i], name) for name in SAME)
+
+    order = sorted(range(len(shapes)), key=kind)
+    return [list(places) for _, places in groupby(order, key=kind)]
+
+
 def _row(
     jobs: Sequence[Job], seq_len: int, stack: Stack, options: dict[str, Any]
 ) -> _Row:
@@ -176,12 +186,7 @@ def fastest_layouts(
     one_of("dtype", dtype, DTYPES)
     s = whole("seq_len", seq_len)
     found: dict[int, Fastest] = {}
-
-    def alike(i: int) -> tuple[Any, ...]:
-        return tuple(getattr(jobs[i].shape, name) for name in SAME)
-
-    for _, same in groupby(sorted(range(len(jobs)), key=alike), key=alike):
-        group = list(same)
+    for group in _alike([job.shape for job in jobs]):
         for k in range(0, len(group), TOGETHER):
             some = group[k : k + TOGETHER]
             made = _together(
@@ -346,12 +351,8 @@ class Steps:
     def __init__(self, rows: Sequence[Any]):
         self.rows = rows
         self._groups: list[tuple[NDArray[np.intp], Columns, Degrees, Array, Array]] = []
-
-        def alike(i: int) -> tuple[Any, ...]:
-            return tuple(getattr(rows[i].shape, name) for name in SAME)
-
-        for _, same in groupby(sorted(range(len(rows)), key=alike), key=alike):
-            at = np.array(list(same))
+        for places in _alike([r.shape for r in rows]):
+            at = np.array(places)
             some = [rows[i] for i in at]
             each = [r.layout.degrees() for r in some]
             self._groups.append((

@@ -1,4 +1,4 @@
-"""Results as HTML tables: units in the header, numbers aligned, text escaped.
+"""Results as tables in HTML, text and Markdown: units in the header, text escaped.
 
 Numbers stay on one line and long texts wrap, so that a page is as wide as its prose.
 A table of many columns scrolls by itself on a phone; its style sheet keeps the first

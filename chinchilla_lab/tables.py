@@ -1,4 +1,4 @@
-"""Results as HTML tables: units in the header, numbers aligned, text escaped.
+"""Results as tables in HTML, text and Markdown: units in the header, text escaped.
 
 Numbers stay on one line and long texts wrap, so that a page is as wide as its prose.
 A table of many columns scrolls by itself on a phone; its style sheet keeps the first
@@ -6,7 +6,9 @@ column in sight and shades the edge behind which there is more.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 __all__ = ["Cells", "Shown", "Table", "html_table", "markdown_table", "text_table"]
 
@@ -220,6 +222,21 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
     head = [line(header), f"|{'---|' * len(header)}"]
     return "\n".join([*head, *map(line, rows)]) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold; what is not a finite number is null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def quantile_of(name: str) -> tuple[str, str]:
+    """Part ``days_p5`` into the quantity and how much of the draws lie below."""
+    base, _, share = name.rpartition("_p")
+    return (base, share) if base and share.replace(".", "").isdigit() else (name, "")
 
 
 class Cells(NamedTuple):

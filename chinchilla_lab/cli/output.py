@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from chinchilla_lab.tables import plain, quantile_of
 from chinchilla_lab.units import text
 
 __all__: list[str] = []
@@ -115,15 +114,6 @@ SHARES = (
 )
 
 
-def plain(value: Any) -> Any:
-    """Return a value that JSON can hold; what is not a finite number is null."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
-
-
 def cell(name: str, value: Any) -> str:
     """Write a value for people."""
     value = plain(value)
@@ -131,7 +121,7 @@ def cell(name: str, value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    name = _quantile(name)[0]
+    name = quantile_of(name)[0]
     if name in UNITS:
         # the unit stands in the head
         return text(float(value), UNITS[name], 4).removesuffix(" FLOP")
@@ -151,15 +141,9 @@ def _decimal(value: float, counts_flop: bool) -> str:
     return text(value, "", 5)
 
 
-def _quantile(name: str) -> tuple[str, str]:
-    """Part ``days_p5`` into the quantity and how much of the draws lie below."""
-    base, sign, share = name.rpartition("_p")
-    return (base, share) if sign and share.replace(".", "").isdigit() else (name, "")
-
-
 def head(name: str) -> str:
     """Write a column's name with its unit."""
-    base, share = _quantile(name)
+    base, share = quantile_of(name)
     if share:
         words, bracket, unit = head("usd_each" if base == "usd" else base).partition(
             " ["

@@ -13,7 +13,6 @@ from chinchilla_lab.units import GB
 
 __all__ = [
     "COLLECTIVES",
-    "NETWORK_SHARE",
     "CollectiveTime",
     "algbw",
     "all_gather_time",
@@ -28,8 +27,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-NETWORK_SHARE = 0.88
-"""Share of the nominal network rate that large messages reach, assumed, [-]."""
 
 
 def _checked(

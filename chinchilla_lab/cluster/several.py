@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chinchilla_lab.checks import one_of, positive, whole
+from chinchilla_lab.checks import one_of, whole
 from chinchilla_lab.cluster import kernel
 from chinchilla_lab.cluster.accelerators import DTYPES
 from chinchilla_lab.cluster.grid import axes, divides, named_once, sharded
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.layout import RECOMPUTE, Degrees, Layout
-from chinchilla_lab.cluster.memory import Recipe, components, recipe_of
+from chinchilla_lab.cluster.memory import Recipe, components, recipe_of, room
 from chinchilla_lab.cluster.search import tie_of
 from chinchilla_lab.cluster.stacks import Stack, find_stack
 from chinchilla_lab.cluster.step import StepTime
@@ -52,10 +52,7 @@ class Job(NamedTuple):
     @property
     def room(self) -> float:
         """Bytes of an accelerator that the job may fill, [byte]."""
-        own = self.memory_limit
-        return float(
-            positive("memory_limit", self.cluster.chip.memory if own is None else own)
-        )
+        return room(self.cluster, self.memory_limit)
 
 
 class Fastest(NamedTuple):
@@ -114,6 +111,16 @@ class _Row:
     def where(self, kept: NDArray[np.intp]) -> "_Row":
         points = {name: x[kept] for name, x in self.points.items()}
         return _Row(points, self.job[kept])
+
+
+def _alike(shapes: Sequence[TransformerShape]) -> list[list[int]]:
+    """Return the places of shapes that may stand in one row, kind by kind."""
+
+    def kind(i: int) -> tuple[Any, ...]:
+        return tuple(getattr(shapes[i], name) for name in SAME)
+
+    order = sorted(range(len(shapes)), key=kind)
+    return [list(places) for _, places in groupby(order, key=kind)]
 
 
 def _row(
@@ -179,12 +186,7 @@ def fastest_layouts(
     one_of("dtype", dtype, DTYPES)
     s = whole("seq_len", seq_len)
     found: dict[int, Fastest] = {}
-
-    def alike(i: int) -> tuple[Any, ...]:
-        return tuple(getattr(jobs[i].shape, name) for name in SAME)
-
-    for _, same in groupby(sorted(range(len(jobs)), key=alike), key=alike):
-        group = list(same)
+    for group in _alike([job.shape for job in jobs]):
         for k in range(0, len(group), TOGETHER):
             some = group[k : k + TOGETHER]
             made = _together(
@@ -349,12 +351,8 @@ class Steps:
     def __init__(self, rows: Sequence[Any]):
         self.rows = rows
         self._groups: list[tuple[NDArray[np.intp], Columns, Degrees, Array, Array]] = []
-
-        def alike(i: int) -> tuple[Any, ...]:
-            return tuple(getattr(rows[i].shape, name) for name in SAME)
-
-        for _, same in groupby(sorted(range(len(rows)), key=alike), key=alike):
-            at = np.array(list(same))
+        for places in _alike([r.shape for r in rows]):
+            at = np.array(places)
             some = [rows[i] for i in at]
             each = [r.layout.degrees() for r in some]
             self._groups.append((

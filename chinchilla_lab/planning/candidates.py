@@ -39,6 +39,17 @@ def counted(problem: Problem, shape: TransformerShape) -> float:
     return float(n.meanings()[counts] - (0 if counts == "active" else n.idle))
 
 
+def divisions(shape: TransformerShape) -> int:
+    """Count the usual numbers of stages that divide the layers of a shape."""
+    return sum(shape.n_layers % k == 0 for k in (2, 4, 8, 16))
+
+
+def well_cut(shape: TransformerShape) -> int:
+    """Count the usual stages and tiles that divide a shape's layers and width."""
+    wide = sum(shape.d_model % k == 0 for k in (1024, 2048, 4096))
+    return divisions(shape) + wide
+
+
 @cache
 def usual_shapes(
     family: str, ln_n: int, only_one: bool = False
@@ -48,8 +59,7 @@ def usual_shapes(
     usual = FAMILIES[family].usual_aspect
 
     def order(shape: TransformerShape) -> tuple[int, float]:
-        cuts = sum(shape.n_layers % k == 0 for k in (2, 4, 8, 16))
-        return -cuts, abs(np.log(shape.d_model / shape.n_layers / usual))
+        return -divisions(shape), abs(np.log(shape.d_model / shape.n_layers / usual))
 
     near = [shape for _, shape in shapes_near(wanted, COARSE / 2, family)]
     few = sorted(near, key=order)[: 1 if only_one else 2]
@@ -91,13 +101,7 @@ def ladder_steps(problem: Problem, low: float, high: float) -> list[TransformerS
 def shapes_around(problem: Problem, N: float) -> list[TransformerShape]:
     """Return shapes around a size, those that divide most often first."""
     near = [s for _, s in shapes_near(N, NEAR, problem.shape_family or "llama")]
-
-    def order(shape: TransformerShape) -> tuple[int, int]:
-        cuts = sum(shape.n_layers % k == 0 for k in (2, 4, 8, 16))
-        wide = sum(shape.d_model % k == 0 for k in (1024, 2048, 4096))
-        return -cuts - wide, shape.n_layers
-
-    return sorted(near, key=order)[:MOST_NEAR]
+    return sorted(near, key=lambda s: (-well_cut(s), s.n_layers))[:MOST_NEAR]
 
 
 def best_first(problem: Problem, plans: Iterable[Plan]) -> list[Plan]:

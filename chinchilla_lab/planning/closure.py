@@ -245,9 +245,6 @@ def require(found: Closure) -> Closure:
     return found
 
 
-_LAWFUL = ("loss", "law")
-
-
 def typed(
     *,
     rtol: float = 0.05,

@@ -20,7 +20,7 @@ from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.problem import OBJECTIVES
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import sensitivity
-from chinchilla_lab.tables import Cells, Shown, markdown_table
+from chinchilla_lab.tables import Cells, Shown, markdown_table, plain, quantile_of
 from chinchilla_lab.units import FLOP_PER_ND, text
 
 __all__ = ["FORMATS", "Comparison", "compare", "compare_runs", "export"]
@@ -82,7 +82,7 @@ class Comparison(Shown):
 
     def to_json(self) -> str:
         """Return the records as JSON; what is not known is null."""
-        rows = [{k: _plain(v) for k, v in r.items()} for r in self.records]
+        rows = [{k: plain(v) for k, v in r.items()} for r in self.records]
         return json.dumps(rows, indent=1) + "\n"
 
     def to_csv(self) -> str:
@@ -92,8 +92,8 @@ class Comparison(Shown):
         writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
         for r in self.records:
-            plain = {k: _plain(r.get(k)) for k in names}
-            writer.writerow({k: "" if v is None else v for k, v in plain.items()})
+            row = {k: plain(r.get(k)) for k in names}
+            writer.writerow({k: "" if v is None else v for k, v in row.items()})
         return out.getvalue()
 
     def to_markdown(self) -> str:
@@ -123,20 +123,14 @@ class Comparison(Shown):
         return Cells(("", *heads), rows, word if len(self.records) > 1 else "")
 
 
-def _split(name: str) -> tuple[str, str]:
-    """Part the end of an interval from the name of what it is of."""
-    stem, _, end = name.rpartition("_p")
-    return (stem, end) if stem and end.replace(".", "").isdigit() else (name, "")
-
-
 def _unit(name: str, record: dict[str, Any]) -> str:
     if name == "score":
         return OBJECTIVES[str(record["objective"])]
-    return HEADS.get(_split(name)[0], ("", ""))[1]
+    return HEADS.get(quantile_of(name)[0], ("", ""))[1]
 
 
 def _head(name: str, records: Sequence[dict[str, Any]]) -> str:
-    stem, end = _split(name)
+    stem, end = quantile_of(name)
     word, unit = HEADS.get(stem, (stem.replace("_", " "), ""))
     if name == "score":
         asked = {str(r["objective"]) for r in records if name in r}
@@ -148,16 +142,8 @@ def _head(name: str, records: Sequence[dict[str, Any]]) -> str:
     return f"{word} [{unit}]" if unit else word
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float | np.floating) and not np.isfinite(value):
-        return None
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
-
-
 def _shown(unit: str, value: Any) -> str:
-    if value is None or _plain(value) is None:
+    if value is None or plain(value) is None:
         return ""
     if isinstance(value, float | np.floating | int) and not isinstance(value, bool):
         if unit in QUANTITIES:

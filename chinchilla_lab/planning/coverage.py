@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from chinchilla_lab.cluster.cost import published_hours
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.planning.closure import closure
-from chinchilla_lab.planning.doubt import intervals
+from chinchilla_lab.planning.doubt import Range, intervals
 from chinchilla_lab.planning.plans import typed_plan
 from chinchilla_lab.planning.whole_runs import WholeRun, whole_run_ratios
 from chinchilla_lab.shape.known import SHAPES
 from chinchilla_lab.tables import html_table
 
 __all__ = ["Coverage", "Covered", "whole_run_coverage"]
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chinchilla_lab.checks import InfeasibleError
+from chinchilla_lab.planning.lever_list import TUNED
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import fastest
 from chinchilla_lab.tables import Cells, Shown
@@ -101,7 +102,7 @@ def from_defaults(plan: Plan) -> Steps:
     bare = p.stack.with_(tp_overlap=0.0, dp_overlap=0.0)
     tuned = p.stack
     if not (tuned.tp_overlap or tuned.dp_overlap):
-        tuned = tuned.with_(tp_overlap=0.7, dp_overlap=0.8)
+        tuned = tuned.with_(**TUNED)
     drop: tuple[tuple[str, ...], ...] = (
         (), (), ("recompute",), ("micro_batch", "n_chunks"), ("tp",)
     )  # fmt: skip

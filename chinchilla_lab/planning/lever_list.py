@@ -11,6 +11,7 @@ from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster.batch import WARMUP_STEPS_SAVED, divisible_batch
 from chinchilla_lab.cluster.failures import Reliability, spares
 from chinchilla_lab.cluster.local_training import bandwidth_saving, loss_ratio
+from chinchilla_lab.cluster.stacks import TYPICAL
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.pricing import DIFFERENCE, Lever, Pricing, Published
 from chinchilla_lab.planning.problem import Problem
@@ -28,8 +29,8 @@ SAME_SHAPE = 5e-3
 # sizes at which the laws of local training were checked
 LOCAL_CHECKED = 10e9
 REPLICAS = 4
-# overlap of a well-tuned stack, as of megatron-bridge
-TUNED = {"tp_overlap": 0.7, "dp_overlap": 0.8}
+# overlap of a well-tuned stack
+TUNED = {"tp_overlap": TYPICAL.tp_overlap, "dp_overlap": TYPICAL.dp_overlap}
 # a doubled job waits longer for its slowest: of jobs of thousands, 3 % each doubling
 SLOWER_DOUBLED = 1.03
 SEVERAL_MINUTES, QUARTER = 300.0, 900.0

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chinchilla_lab.checks import one_of
+from chinchilla_lab.planning.doubt import Range
 from chinchilla_lab.planning.lever_list import every_lever
-from chinchilla_lab.planning.pricing import Lever, Pricing, Range
+from chinchilla_lab.planning.pricing import Lever, Pricing
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.tables import Cells, Shown
 from chinchilla_lab.units import text

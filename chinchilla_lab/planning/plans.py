@@ -1,7 +1,7 @@
 """What a team asks: the best plan, or what a plan of its own would take."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from chinchilla_lab.planning.idle import most_useful
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import OBJECTIVES, Objective, Problem
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.search import solve
+from chinchilla_lab.planning.search import Progress, solve
 from chinchilla_lab.planning.speed import Speed, typed_speed
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.units import FLOP_PER_ND, GB
@@ -32,8 +32,6 @@ __all__ = ["default_stack", "plan", "typed_plan"]
 
 # chips of one generation: what was measured on B200 is nearest to all of them
 BLACKWELL = ("b200", "b300", "gb200", "gb300")
-
-Progress = Callable[[float], None]
 
 
 def default_stack(cluster: Cluster) -> str:

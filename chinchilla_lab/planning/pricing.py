@@ -10,7 +10,7 @@ import numpy as np
 from chinchilla_lab.cluster.hardware import Cluster
 from chinchilla_lab.cluster.stacks import STACKS, UNCALIBRATED, Stack
 from chinchilla_lab.cluster.step import step_time
-from chinchilla_lab.planning.doubt import intervals
+from chinchilla_lab.planning.doubt import Range, intervals
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import Speed, fastest, typed_speed
@@ -19,7 +19,6 @@ from chinchilla_lab.units import GB, HOUR
 
 __all__: list[str] = []
 
-Range = tuple[float, float]
 State = Literal["open", "pulled", "not applicable"]
 
 # nine in ten differences between two measured layouts of one model on one machine are
@@ -278,14 +277,9 @@ class Pricing:
         differences.
         """
         if np.isnan(factor):
-            return Lever(
-                name=name, state="pulled" if pulled else "not applicable",
-                factor=factor, factors=(factor, factor), days=np.nan,
-                days_range=(np.nan, np.nan), dollars=np.nan,
-                dollars_range=(np.nan, np.nan), note=why or (
-                    "nothing runs without it" if pulled else f"{note}: does not run"),
-                measured=measured,
-            )  # fmt: skip
+            cause = "nothing runs without it" if pulled else f"{note}: does not run"
+            gone = self.absent(name, why or cause, measured)
+            return replace(gone, state="pulled") if pulled else gone
         modelled = np.nan
         ends = [factor, *others]
         if reorganised:
@@ -321,7 +315,6 @@ class Pricing:
         state: State = "pulled" if pulled else "open" if gains else "not applicable"
         if pulled and not gains:
             # what is in the plan and slows it: to be undone
-            state = "open"
             return replace(
                 self.lever(name, factor, others, pulled=False, note=f"undone: {note}",
                            measured=measured, cards=cards, own_cards=own_cards,

@@ -1,6 +1,6 @@
 """A plan: what to train, how to lay it out, what it takes and what it is worth."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -361,11 +361,3 @@ class Plan:
         if self.assumptions:
             caption += f"; {'; '.join(self.assumptions)}"
         return html_table(("plan", "value"), self.rows(), caption)
-
-    def changed_only(self) -> dict[str, Any]:
-        """Return the settings of the problem that differ from their defaults."""
-        return {
-            f.name: getattr(self.problem, f.name)
-            for f in fields(Problem)
-            if getattr(self.problem, f.name) != f.default
-        }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -292,10 +293,9 @@ def _smaller(problem: Problem, guess: float) -> list[Plan]:
     if found:
         return found
     _refuse(problem, guess)
-    raise AssertionError  # _refuse always raises
 
 
-def _refuse(problem: Problem, guess: float) -> None:
+def _refuse(problem: Problem, guess: float) -> NoReturn:
     """Say which limit nothing meets, and what would."""
     machine = problem.cluster
     family = problem.shape_family or "llama"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.allocation.optimum import compute_optimal
 from chinchilla_lab.cluster.batch import BATCH_LAWS
-from chinchilla_lab.planning.candidates import candidate
+from chinchilla_lab.planning.candidates import candidate, well_cut
 from chinchilla_lab.planning.losses import DataLimit
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.results import Plan
@@ -52,13 +52,9 @@ def _shapes(
             return [shape_for(N, family)]
         except ValueError:
             return []
-
-    def order(shape: TransformerShape) -> int:
-        cuts = sum(shape.n_layers % k == 0 for k in (2, 4, 8, 16))
-        return -cuts - sum(shape.d_model % k == 0 for k in (1024, 2048, 4096))
-
     near = [shape for _, shape in shapes_near(N, rtol, family)]
-    return sorted(near, key=order)[:most]
+    # of equally divisible ones the nearest: a sort keeps their order
+    return sorted(near, key=lambda s: -well_cut(s))[:most]
 
 
 def by_size(

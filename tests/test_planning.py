@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from chinchilla_lab.allocation import compute_optimal, optimal_for_loss
 from chinchilla_lab.checks import InfeasibleError
 from chinchilla_lab.cluster import (
+    MIXTURE_ERROR,
     STACKS,
     Accelerator,
     Cluster,
@@ -51,7 +52,7 @@ from chinchilla_lab.planning import (
     typed_plan,
 )
 from chinchilla_lab.planning.losses import DataLimit
-from chinchilla_lab.planning.time_doubt import MAPE_TO_SIGMA, MIXTURE, UPPER_BOUND
+from chinchilla_lab.planning.time_doubt import MAPE_TO_SIGMA, UPPER_BOUND
 from chinchilla_lab.shape import SHAPES, TransformerShape, shape_for
 from chinchilla_lab.sources import read_rows
 from chinchilla_lab.units import DAY, FLOP_PER_ND
@@ -606,9 +607,8 @@ def test_model_error_covers_nine_of_ten_published_rows():
     assert len(inside) > 150
     assert np.mean(inside) >= 0.9
     assert np.mean(bound) >= 0.9
-    assert (
-        np.mean((np.array(mixed) > MIXTURE[0]) & (np.array(mixed) < MIXTURE[1])) > 0.9
-    )
+    low, high = MIXTURE_ERROR
+    assert np.mean((np.array(mixed) > low) & (np.array(mixed) < high)) > 0.9
 
 
 def test_intervals_hold_their_parts(loft, hall):

@@ -117,6 +117,7 @@ from chinchilla_lab.cluster.simulation import (
     simulate_runs,
 )
 from chinchilla_lab.cluster.stacks import (
+    MIXTURE_ERROR,
     RESERVE,
     STACKS,
     TYPICAL,
@@ -137,6 +138,7 @@ __all__ = [
     "BATCH_LAWS",
     "DEFAULT_RELIABILITY",
     "EXAMPLE_CLUSTERS",
+    "MIXTURE_ERROR",
     "RECIPES",
     "RESERVE",
     "STACKS",

@@ -10,7 +10,12 @@ from chinchilla_lab.cluster.fitting import check_fits
 from chinchilla_lab.cluster.hardware import Cluster, mfu
 from chinchilla_lab.cluster.layout import Layout, check_interleaving, sequences
 from chinchilla_lab.cluster.memory import Recipe, recipe_of, room
-from chinchilla_lab.cluster.stacks import UNCALIBRATED, Stack, find_stack
+from chinchilla_lab.cluster.stacks import (
+    MIXTURE_ERROR,
+    UNCALIBRATED,
+    Stack,
+    find_stack,
+)
 from chinchilla_lab.shape.accounting import flops_per_token
 from chinchilla_lab.shape.transformer import TransformerShape
 from chinchilla_lab.tables import html_table
@@ -272,7 +277,11 @@ class StepTime:
         known = self.shape.n_experts == 1 or self.stack.mixtures
         if known or not self.stack.fitted:
             return self.stack.label
-        return f"{self.stack.label}; not validated on mixtures"
+        low, high = MIXTURE_ERROR
+        return (
+            f"{self.stack.label}; published mixtures took {low:g} to {high:g} times as "
+            "long"
+        )
 
     def mfu(self, attention: AttentionCount = "full") -> float:
         """Share of the dense peak that model FLOP reach.

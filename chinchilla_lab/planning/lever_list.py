@@ -13,7 +13,7 @@ from chinchilla_lab.cluster.failures import Reliability, spares
 from chinchilla_lab.cluster.local_training import bandwidth_saving, loss_ratio
 from chinchilla_lab.cluster.stacks import TYPICAL
 from chinchilla_lab.planning.losses import silent
-from chinchilla_lab.planning.pricing import DIFFERENCE, Lever, Pricing, Published
+from chinchilla_lab.planning.pricing import Lever, Pricing, Published
 from chinchilla_lab.planning.problem import Problem
 from chinchilla_lab.planning.speed import fastest, search_all
 from chinchilla_lab.shape.family import shapes_near
@@ -74,7 +74,7 @@ def _layouts(c: Pricing) -> Lever:
     if c.searched:
         median = c.best.median_factor
         return c.lever(
-            name, median, [max(1.0, median / DIFFERENCE)], pulled=True,
+            name, median, [max(1.0, median / c.difference)], pulled=True,
             note=f"median of {c.best.n_feasible} that fit", measured=told,
             why=f"all {c.best.n_feasible} that fit are alike", reorganised=True,
         )  # fmt: skip

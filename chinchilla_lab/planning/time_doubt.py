@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.cluster.batch import BATCH_LAWS, divisible_batch
 from chinchilla_lab.cluster.failures import Reliability
-from chinchilla_lab.cluster.stacks import STACKS, Stack
+from chinchilla_lab.cluster.stacks import MIXTURE_ERROR, STACKS, Stack
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.speed import fastest
 from chinchilla_lab.planning.whole_runs import whole_run_factors
@@ -19,8 +19,6 @@ Array = NDArray[np.float64]
 # A step without calibrated constants takes 1.05 to 2 times as long as modelled: that
 # holds nine in ten published rows, see the tests
 UPPER_BOUND = (1.05, 2.0)
-# a mixture under the constants of dense models: eleven of twelve published rows
-MIXTURE = (0.94, 1.9)
 # a stack calibrated on few accelerators is 10 to 15 % too fast at thousands
 # (:cite:`jiang2024megascale`, Table 2): three percent a doubling beyond 256
 DRIFT, DRIFT_FROM = 0.03, 256.0
@@ -145,7 +143,7 @@ class TimeDoubt:
     def _error(self, stack: Stack, rng: np.random.Generator, draws: int) -> Array:
         dense = self.mixture and not stack.mixtures
         if dense or not stack.fitted:
-            low, high = np.log(MIXTURE if stack.fitted else UPPER_BOUND)
+            low, high = np.log(MIXTURE_ERROR if stack.fitted else UPPER_BOUND)
             # the middle nine tenths of the draws span the range
             width = (high - low) / 0.9
             return np.exp((low + high) / 2 + width * (rng.random(draws) - 0.5))

@@ -569,7 +569,11 @@ def test_narrow_screen_needs_no_sideways_scroll(path, names, local_python, new_p
     for i, name in enumerate(names):
         root = page.locator(".cl-explorer").nth(i)
         # the longest texts come with answers, so ask for one
-        root.locator("input[type=range]").first.press("End")
+        first = root.locator("input[type=range], select").first
+        if first.evaluate("(e) => e.matches('select')"):
+            first.select_option(index=0)
+        else:
+            first.press("End")
         settled(page, root, "Live: computed by Python")
         outside = root.evaluate(
             """(root) => {

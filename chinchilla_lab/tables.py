@@ -5,12 +5,20 @@ A table of many columns scrolls by itself on a phone; its style sheet keeps the 
 column in sight and shades the edge behind which there is more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Cells", "Shown", "Table", "html_table", "markdown_table", "text_table"]
+__all__ = [
+    "Cells",
+    "Shown",
+    "Table",
+    "html_table",
+    "markdown_table",
+    "span",
+    "text_table",
+]
 
 LONG = 16  # characters of a cell that may break into lines
 MANY = 4  # columns, heads included, that a phone shows side by side
@@ -255,6 +263,29 @@ class Cells(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[object]]
     caption: str = ""
+
+
+def span(ends: tuple[float, float], write: Callable[[float], str]) -> str:
+    """Write the ends of a range as a cell, which is empty where they are not known.
+
+    Parameters
+    ----------
+    ends : tuple of float
+        Lower and upper end, [any]
+    write : callable
+        Turns an end into words, with its unit if the head has none, [-]
+
+    Returns
+    -------
+    str
+        ``"1 to 2"``, or nothing, [-]
+
+    Examples
+    --------
+    >>> span((1.0, 2.5), "{:g}".format), span((1.0, float("inf")), str)
+    ('1 to 2.5', '')
+    """
+    return " to ".join(map(write, ends)) if np.all(np.isfinite(ends)) else ""
 
 
 class Shown:

@@ -103,6 +103,16 @@ Save = Annotated[
 ]
 
 
+def _told(
+    made: FittedLaw, compute: Numbers | None, save: str | None,
+    as_json: bool, as_csv: bool,
+) -> None:  # fmt: skip
+    """Save a fit where that was asked, and print it."""
+    if save is not None:
+        made.save(save)
+    emit(_fit_records(made, compute), made.method(), as_json, as_csv)
+
+
 def fit(
     data: Data,
     columns: Columns = None,
@@ -121,9 +131,7 @@ def fit(
         _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
         name=Path(data).stem, progress=False,
     )  # fmt: skip
-    if save is not None:
-        made.save(save)
-    emit(_fit_records(made, compute), made.method(), as_json, as_csv)
+    _told(made, compute, save, as_json, as_csv)
 
 
 def isoflop(
@@ -144,9 +152,7 @@ def isoflop(
         _runs(data, columns, keep, counts), resamples=resamples, rng=seed,
         name=Path(data).stem,
     )  # fmt: skip
-    if save is not None:
-        made.save(save)
-    emit(_fit_records(made, compute), made.method(), as_json, as_csv)
+    _told(made, compute, save, as_json, as_csv)
 
 
 COMMANDS = {"fit": fit, "isoflop": isoflop}

@@ -13,12 +13,8 @@ from chinchilla_lab.planning.doubt_draws import Draws, all_draws
 from chinchilla_lab.planning.law_doubt import LawDoubt, law_doubt
 from chinchilla_lab.planning.losses import silent
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.time_doubt import (
-    chances_of,
-    other_batches,
-    time_doubt,
-)
-from chinchilla_lab.tables import Cells, Shown
+from chinchilla_lab.planning.time_doubt import chances_of, other_batches, time_doubt
+from chinchilla_lab.tables import Cells, Shown, span
 from chinchilla_lab.units import DAY, HOUR, text
 
 __all__ = ["Doubt", "Intervals", "intervals"]
@@ -140,11 +136,14 @@ class Intervals(Shown):
 
 def _row(d: Doubt) -> list[str]:
     def words(ends: Range | None, unit: str) -> str:
-        if ends is None or not np.all(np.isfinite(ends)):
-            return ""
         shown = {"nats": "{:.3f}", "day": "{:.3g}"}
-        made = [shown[unit].format(x) if unit in shown else text(x, unit) for x in ends]
-        return made[0] if ends[0] == ends[1] else f"{made[0]} to {made[1]}"
+
+        def write(x: float) -> str:
+            return shown[unit].format(x) if unit in shown else text(x, unit)
+
+        if ends is None:
+            return ""
+        return write(ends[0]) if ends[0] == ends[1] else span(ends, write)
 
     return [
         d.source, words(d.N, "parameter"), words(d.D, "token"), words(d.days, "day"),
@@ -316,17 +315,17 @@ def _summary(
             )
         )  # fmt: skip
     work = x.work * waste if target else waste
-    days = plan.days * x.model * x.failures * x.whole * work
-    cost = dollars * x.model * x.failures * x.whole * work
+    days = plan.days * x.run * work
+    cost = dollars * x.run * work
     ends = _ends(days, share)
     hourly = DAY * p.n / HOUR
-    timely, affordable = chances_of(plan, x.model * x.failures * x.whole, x.price)
+    timely, affordable = chances_of(plan, x.run, x.price)
     return Intervals(
         level=share, N=_ends(x.N, share), D=_ends(x.D, share), days=ends,
         hours=(ends[0] * hourly, ends[1] * hourly),
         dollars=_UNKNOWN if p.price is None else _ends(cost, share),
         loss=_ends(x.loss, share), sources=tuple(sources),
-        steps=timed("steps only", x.model * x.failures, x.loss_steps,
+        steps=timed("steps only", x.steps, x.loss_steps,
                     "step model and failures"),
         apart=_apart(plan, laws, light),
         point=Doubt(

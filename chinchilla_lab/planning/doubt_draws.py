@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chinchilla_lab.planning.law_doubt import LawDoubt
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.planning.time_doubt import TimeDoubt
+from chinchilla_lab.planning.time_doubt import TimeDoubt, TimeDraws
 
 __all__: list[str] = []
 
@@ -19,21 +19,11 @@ BLOCK = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
-    """Everything that is drawn, one entry a draw.
+class Draws(TimeDraws):
+    """Everything that is drawn, one entry a draw: the factors on the time, and these.
 
     Parameters
     ----------
-    model : numpy.ndarray
-        Time by the step model over the plan's, [-]
-    failures : numpy.ndarray
-        Time with failures over the plan's, [-]
-    whole : numpy.ndarray
-        Whole run over its steps, [-]
-    waste : numpy.ndarray
-        Examples at the drawn critical batch over the plan's, [-]
-    price : numpy.ndarray
-        Price over its middle, [-]
     scatter_N : numpy.ndarray
         Best size by resamples of the own law, [parameter]
     scatter_D : numpy.ndarray
@@ -70,11 +60,6 @@ class Draws:
         Loss with everything drawn, [nats/token]
     """
 
-    model: Array
-    failures: Array
-    whole: Array
-    waste: Array
-    price: Array
     scatter_N: Array
     scatter_D: Array
     scatter_work: Array

@@ -201,7 +201,8 @@ def _overlap(c: Pricing) -> Lever:
     return c.lever(
         name, c.factor(p, c.of(other(p))), [e for e in ends if np.isfinite(e)],
         pulled=pulled, measured=MEASURED["overlap"], published=OVERLAP,
-        note="nothing overlapped" if pulled else "0.7 of tensor, 0.8 of data traffic",
+        note="nothing overlapped" if pulled else "{tp_overlap:g} of tensor, "
+        "{dp_overlap:g} of data traffic".format(**TUNED),
         why="" if p.n > 1 else "one accelerator sends nothing",
     )  # fmt: skip
 
@@ -250,7 +251,7 @@ def _accelerators(c: Pricing) -> Iterator[Lever]:
         n = other.n
         # the same batch, or as near to it as that many replicas can share out
         near = divisible_batch(c.batch, other.working, "replicas")
-        tried = {b: c.factor(other, c.of(other, b), b) for b in (c.batch, near)}
+        tried = {b: c.factor(other, c.of(other, b), b) for b in {c.batch: 0, near: 0}}
         own = min(tried, key=lambda b: np.nan_to_num(tried[b], nan=np.inf))
         factor = tried[own]
         slower = SLOWER_DOUBLED ** (1.0 if times > 1.0 else -1.0)

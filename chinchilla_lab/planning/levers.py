@@ -10,7 +10,7 @@ from chinchilla_lab.planning.doubt import Range
 from chinchilla_lab.planning.lever_list import every_lever
 from chinchilla_lab.planning.pricing import Lever, Pricing
 from chinchilla_lab.planning.results import Plan
-from chinchilla_lab.tables import Cells, Shown
+from chinchilla_lab.tables import Cells, Shown, span
 from chinchilla_lab.units import text
 
 __all__ = ["Lever", "LeverTable", "Levers", "levers", "side_by_side"]
@@ -63,11 +63,11 @@ class Levers(Shown):
                 r.name,
                 STATES[r.state],
                 short(r.days, "+"),
-                " to ".join(filter(None, (short(x, "+") for x in r.days_range))),
+                span(r.days_range, lambda x: short(x, "+")),
                 _money(r.dollars),
-                " to ".join(filter(None, map(_money, r.dollars_range))),
+                span(r.dollars_range, _money),
                 _number(r.worth, ".3f"),
-                _range(r.worth_range, ".2f"),
+                span(r.worth_range, "{:.2f}".format),
                 r.note,
                 r.measured,
             ]
@@ -124,11 +124,10 @@ class LeverTable(Shown):
             if value < 0.0:
                 # a lever for dollars
                 word, value, ends = "lose", -value, (-ends[1], -ends[0])
-            return f"{word} {short(value)} ({' to '.join(map(short, ends))})"
+            return f"{word} {short(value)} ({span(ends, short)})"
         if not np.isfinite(row.dollars):
             return word
-        paid = " to ".join(map(_money, row.dollars_range))
-        return f"{word} {_money(row.dollars)} ({paid})"
+        return f"{word} {_money(row.dollars)} ({span(row.dollars_range, _money)})"
 
 
 def side_by_side(found: Mapping[str, Levers], unit: str = "day") -> LeverTable:
@@ -168,12 +167,6 @@ def short(value: float, sign: str = "") -> str:
 
 def _number(value: float, form: str) -> str:
     return f"{value:{form}}" if np.isfinite(value) else ""
-
-
-def _range(ends: Range, form: str) -> str:
-    if not np.all(np.isfinite(ends)):
-        return ""
-    return f"{ends[0]:{form}} to {ends[1]:{form}}"
 
 
 def _money(value: float) -> str:

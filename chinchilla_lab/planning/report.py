@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from chinchilla_lab.planning.doubt import Intervals, intervals
 from chinchilla_lab.planning.results import Plan
 from chinchilla_lab.planning.sensitivity import Sensitivity, describe, sensitivity
-from chinchilla_lab.tables import Cells, Shown, markdown_table
+from chinchilla_lab.tables import Cells, Shown, markdown_table, span
 from chinchilla_lab.units import text
 
 __all__ = ["Report", "report"]
@@ -70,11 +68,8 @@ class Report(Shown):
 
 
 def _ends(ends: tuple[float, float], form: str) -> str:
-    if not np.all(np.isfinite(ends)):
-        return ""
-    if form in ("parameter", "token", "USD"):
-        return " to ".join(text(x, form) for x in ends)
-    return " to ".join(f"{x:{form}}" for x in ends)
+    unit = form in ("parameter", "token", "USD")
+    return span(ends, lambda x: text(x, form) if unit else format(x, form))
 
 
 def report(plan: Plan, level: float = 0.9) -> Report:

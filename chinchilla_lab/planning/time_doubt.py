@@ -245,9 +245,14 @@ def chances(plan: Plan, draws: int = 4000) -> tuple[float, float]:
     The first entry is of the deadline, the second of the budget; NaN where none is
     given. Drawn as :func:`~chinchilla_lab.planning.intervals` draws by default.
     """
-    p = plan.problem
-    made = time_doubt(plan, p.whole_run).draw(np.random.default_rng(0), draws)
+    made = _drawn(plan, draws)
     return chances_of(plan, made.run, made.price)
+
+
+def _drawn(plan: Plan, draws: int = 4000) -> TimeDraws:
+    return time_doubt(plan, plan.problem.whole_run).draw(
+        np.random.default_rng(0), draws
+    )
 
 
 def chances_of(plan: Plan, run: Array, price: Array) -> tuple[float, float]:
@@ -257,7 +262,7 @@ def chances_of(plan: Plan, run: Array, price: Array) -> tuple[float, float]:
     if p.deadline is not None:
         timely = float(np.mean(plan.seconds * run <= p.deadline * (1 + 1e-9)))
     if p.budget is not None:
-        paid = (plan.dollars * run + _served(plan)) * price
+        paid = _paid(plan, run, price)
         affordable = float(np.mean(paid <= p.budget * (1 + 1e-9)))
     return timely, affordable
 
@@ -266,13 +271,17 @@ def _served(plan: Plan) -> float:
     return plan.serving_dollars if plan.problem.inference_tokens else 0.0
 
 
+def _paid(plan: Plan, run: Array, price: Array) -> Array:
+    """Dollars of training and serving, from factors on time and price."""
+    return (plan.dollars * run + _served(plan)) * price
+
+
 def slack_for(plan: Plan, confidence: float) -> tuple[float, float]:
     """Return by how much deadline and budget must be cut to be met with confidence."""
-    p = plan.problem
-    made = time_doubt(plan, p.whole_run).draw(np.random.default_rng(0), 4000)
+    made = _drawn(plan)
     slow, dear = float(np.quantile(made.run, confidence, method="higher")), 1.0
-    if p.budget is not None:
+    if plan.problem.budget is not None:
         whole = plan.dollars + _served(plan)
-        paid = (plan.dollars * made.run + _served(plan)) * made.price
+        paid = _paid(plan, made.run, made.price)
         dear = float(np.quantile(paid, confidence, method="higher")) / whole
     return max(slow, 1.0), max(dear, 1.0)
